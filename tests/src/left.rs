@@ -176,13 +176,13 @@ impl Leaver {
     }
 
     /// Starts a tracer that detaches in order when its input is dropped.
-    pub fn hold(&self) -> Result<(Running, ChildStdin)> {
-        self.start("hold", 0)
+    pub fn hold(&self, of: Whose) -> Result<(Running, ChildStdin)> {
+        self.start(of, "hold", 0)
     }
 
     /// Starts a tracer, with the manner of its end.
-    pub fn start(&self, how: &str, microseconds: u64) -> Result<(Running, ChildStdin)> {
-        let mut command = self.command(Whose::This, how, microseconds);
+    pub fn start(&self, of: Whose, how: &str, microseconds: u64) -> Result<(Running, ChildStdin)> {
+        let mut command = self.command(of, how, microseconds);
         let (running, input, output) = Running::start_piped(&mut command)?;
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -167,7 +167,7 @@ fn a_live_tracer_keeps_its_probes() {
     live.sort_unstable();
     let leaver =
         Leaver::on(&env, field.pid(), live.iter().map(|place| (*place, None))).expect("a tracer");
-    let (running, input) = leaver.hold().expect("a tracer");
+    let (running, input) = leaver.hold(Whose::This).expect("a tracer");
     let told = heal(&env, field.pid());
     let remain = live.len();
     let line = format!("{remain} breakpoints still in use by another tracer, so left in place\n");
@@ -178,6 +178,30 @@ fn a_live_tracer_keeps_its_probes() {
     drop(input);
     running.wait(LIMIT).expect("it ends");
     assert_clean(&env, field.pid(), "without it");
+}
+
+/// Where another tracer has probes in all processes of a server, what is found out for the first of them does
+/// for the others.
+#[test]
+fn a_live_tracer_delays_an_attach_once() {
+    let (_alone, env) = (alone(), or_skip!(gate::live(Link::Multi)));
+    let fields: Vec<Field> = (0..12).map(|_| start(&env)).collect();
+    let places = [11, 12, 13].map(|function| (fields[0].place(function), None));
+    let leaver = Leaver::on(&env, fields[0].pid(), places).expect("a tracer");
+    let (running, input) = leaver.hold(Whose::All).expect("a tracer");
+    let attach = |fields: &[Field]| {
+        let pids: Vec<String> = fields.iter().map(|field| field.pid().to_string()).collect();
+        let processes: Vec<&str> = pids.iter().flat_map(|pid| ["-p", pid.as_str()]).collect();
+        let begun = Instant::now();
+        let options = ["-f", "field_round", "--duration", "100ms", "-o", "/dev/null"];
+        let finished = ctrace(&env, &[&["attach"][..], &processes, &options].concat());
+        assert_eq!(finished.shell_code(), 0, "{finished:?}");
+        begun.elapsed()
+    };
+    let (one, all) = (attach(&fields[..1]), attach(&fields));
+    drop(input);
+    running.wait(LIMIT).expect("it ends");
+    assert!(all < one * 3, "{one:?} for one process, {all:?} for twelve");
 }
 
 #[test]
@@ -206,7 +230,7 @@ fn calls_over_nops_are_removed() {
     let healthy = field.speed().expect("it answers");
     let leaver = Leaver::new(&env, &field).expect("a tracer");
     let left = again_and_again(&[3000, 10_000, 1000, 20_000], |microseconds| {
-        let (running, input) = leaver.start("kill", microseconds)?;
+        let (running, input) = leaver.start(Whose::This, "kill", microseconds)?;
         field.speed()?;
         drop(input);
         running.wait(LIMIT)?;
@@ -274,7 +298,7 @@ fn a_debuggers_breakpoint_stays() {
     let (field, debugged) = (start(&env), start(&env));
     // The kernel then looks into this process, too, when a probe goes.
     let leaver = Leaver::new(&env, &debugged).expect("a tracer");
-    let (running, input) = leaver.hold().expect("a tracer");
+    let (running, input) = leaver.hold(Whose::This).expect("a tracer");
     drop(input);
     running.wait(LIMIT).expect("it ends");
     let Some(left) = leave(&field, &env, "kill", Whose::This) else { return };

@@ -1,7 +1,7 @@
 //! Examines a process, and has a child of ours remove what is found. The removal must not end
 //! early, and we may be interrupted or killed at any time.
 
-use super::{HealError, Outcome, mend};
+use super::{HealError, InUse, Outcome, in_use::Place, mend};
 use crate::bpf;
 use ctrace_core::units::Pid;
 use std::{
@@ -36,17 +36,19 @@ fn is_in_a_hurry() -> bool {
 }
 
 /// Removes what an earlier tracer left in a process. No place is begun after the limit.
-pub(crate) fn process(pid: Pid, limit: Duration) -> Result<Outcome, HealError> {
-    let seen = mend::survey(pid.0)?.outcome;
+pub(crate) fn process(pid: Pid, limit: Duration, in_use: &mut InUse) -> Result<Outcome, HealError> {
+    let seen = mend::survey(pid.0, in_use)?.outcome;
     if seen.found == seen.in_use {
         return Ok(seen);
     }
     let failed = |why: String| HealError::Helper { pid: pid.0, why };
     let limit = if is_in_a_hurry() { limit.min(HURRIED) } else { limit };
     let answer = ask(pid.0, limit)?;
-    let answer: Result<Outcome, String> = serde_json::from_slice(&answer)
+    let answer: Result<(Outcome, Vec<Place>), String> = serde_json::from_slice(&answer)
         .map_err(|error| failed(format!("no answer of the process that should: {error}")))?;
-    answer.map_err(failed)
+    let (outcome, places) = answer.map_err(failed)?;
+    in_use.add(places);
+    Ok(outcome)
 }
 
 /// Returns the child's output. The child has its own process group: no Ctrl-C reaches it.
@@ -92,7 +94,9 @@ fn patience(limit: Duration, in_a_hurry: bool) -> Duration {
 /// Does the child's part. Only SIGKILL ends it early.
 pub(crate) fn answer(pid: u32, limit: Duration) -> io::Result<()> {
     bpf::stay_undisturbed();
-    let answer = mend::mend(pid, limit).map_err(|error| error.to_string());
+    let mut in_use = InUse::default();
+    let answer = mend::mend(pid, limit, &mut in_use).map_err(|error| error.to_string());
+    let answer = answer.map(|outcome| (outcome, in_use.into_places()));
     // The asking process may be gone meanwhile.
     serde_json::to_writer(io::stdout(), &answer)?;
     Ok(())

@@ -2,7 +2,10 @@
 //!
 //! The calling process must not be killed meanwhile, or it leaves breakpoints itself.
 
-use super::{HealError, Outcome, debugger, look, look::MarkedFile, order, others, semaphores};
+use super::{
+    HealError, InUse, Outcome, debugger, in_use::Place, look, look::MarkedFile, order, others,
+    semaphores,
+};
 use crate::bpf::{self, BpfError, LivePlaces, ProbePlace, Touched};
 use ctrace_core::units::Pid;
 use std::{
@@ -30,13 +33,14 @@ pub(super) struct Survey {
     files: Vec<MarkedFile>,
 }
 
-pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
+pub(super) fn survey(pid: u32, in_use: &mut InUse) -> Result<Survey, HealError> {
     let mut outcome = Outcome::clean(pid);
     outcome.debugger = debugger::of(pid);
     if outcome.debugger.is_some() {
         return Ok(Survey { outcome, files: Vec::new() });
     }
     let mut look = look::within(LOOK_LIMIT, pid)?;
+    let known = in_use.leave_out(&mut look.files);
     let is_clean = look.files.iter().all(|marked| marked.places.is_empty());
     // A probe that comes or goes meanwhile must not count as one that was left.
     let mut live = Vec::new();
@@ -50,14 +54,16 @@ pub(super) fn survey(pid: u32) -> Result<Survey, HealError> {
     let count = |places: fn(&MarkedFile) -> &BTreeSet<u64>| {
         look.files.iter().map(|marked| places(marked).len() as u64).sum()
     };
-    outcome.found = count(|marked| &marked.places);
+    outcome.found = known + count(|marked| &marked.places);
     outcome.own = count(|marked| &marked.own);
     outcome.changed_pages = look.changed;
     outcome.unread_pages = look.unread;
     let marked = look.files.iter().filter(|marked| !marked.places.is_empty());
     let names = marked.map(|marked| marked.path.display().to_string());
     outcome.files = names.take(MOST_NAMED).collect();
-    outcome.in_use = leave_alone(&mut look.files, &live);
+    let alive = leave_alone(&mut look.files, &live);
+    outcome.in_use = known + alive.len() as u64;
+    in_use.add(alive);
     Ok(Survey { outcome, files: look.files })
 }
 
@@ -70,14 +76,14 @@ fn keep_those_of(files: &mut [MarkedFile], other: &[MarkedFile]) {
     }
 }
 
-/// Takes the places of living tracers out of the findings, and returns their number.
-fn leave_alone(files: &mut [MarkedFile], live: &[LivePlaces]) -> u64 {
-    let mut in_use = 0;
+/// Takes the places of living tracers out of the findings, and returns them.
+fn leave_alone(files: &mut [MarkedFile], live: &[LivePlaces]) -> Vec<Place> {
+    let mut in_use = Vec::new();
     for marked in files.iter_mut().filter(|marked| !marked.places.is_empty()) {
         for theirs in live.iter().map(|live| live.within(&marked.file)) {
-            let before = marked.places.len();
-            marked.places.retain(|offset| !theirs.contains(offset));
-            in_use += (before - marked.places.len()) as u64;
+            let identity = marked.identity;
+            let alive = marked.places.extract_if(.., |offset| theirs.contains(offset));
+            in_use.extend(alive.map(|offset| Place { identity, offset }));
         }
     }
     in_use
@@ -85,10 +91,10 @@ fn leave_alone(files: &mut [MarkedFile], live: &[LivePlaces]) -> u64 {
 
 /// Removes leftover breakpoints from one process and thereby from all that map the same files. No
 /// place is begun after the limit.
-pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
+pub(super) fn mend(pid: u32, limit: Duration, in_use: &mut InUse) -> Result<Outcome, HealError> {
     let limit = if bpf::touches_many() { limit } else { ONE_BY_ONE };
     let until = Instant::now() + limit;
-    let Survey { mut outcome, files } = survey(pid)?;
+    let Survey { mut outcome, files } = survey(pid, in_use)?;
     // Places touched, and whether the kernel refused them.
     let mut touched = HashMap::new();
     for marked in files.iter().filter(|marked| !marked.places.is_empty()) {
@@ -104,32 +110,35 @@ pub(super) fn mend(pid: u32, limit: Duration) -> Result<Outcome, HealError> {
         outcome.spared += spared.len() as u64;
         let (tried, refused) = touch(marked, pid, &left, until)?;
         outcome.untried += (left.len() - tried.len()) as u64;
-        let places = tried.into_iter().map(|at| ((marked.identity, at), refused.contains(&at)));
-        touched.extend(places);
+        let place = |offset| Place { identity: marked.identity, offset };
+        touched.extend(tried.into_iter().map(|at| (place(at), refused.contains(&at))));
     }
     if !touched.is_empty() {
         outcome.removed = touched.len() as u64;
-        for is_refused in remaining(pid, &touched)? {
+        let left = remaining(pid, &touched)?;
+        for (_, is_refused) in &left {
             outcome.removed -= 1;
-            *(if is_refused { &mut outcome.refused } else { &mut outcome.in_use }) += 1;
+            *(if *is_refused { &mut outcome.refused } else { &mut outcome.in_use }) += 1;
         }
+        in_use.add(left.into_iter().filter(|it| !it.1).map(|it| it.0));
     }
     Ok(outcome)
 }
 
-/// Looks again. Returns for each touched place that is left whether the kernel refused it.
+/// Looks again. Returns the touched places that are left, and whether the kernel refused them.
 ///
 /// Whoever lists links holds each for a moment. If ours was closed then, its probes go when the
 /// other one has done with it.
-fn remaining(pid: u32, touched: &HashMap<((u64, u64), u64), bool>) -> Result<Vec<bool>, HealError> {
+fn remaining(pid: u32, touched: &HashMap<Place, bool>) -> Result<Vec<(Place, bool)>, HealError> {
     let until = Instant::now() + LATE;
     loop {
         let after = look::within(LOOK_LIMIT, pid)?;
         let left = after.files.iter().flat_map(|marked| {
-            marked.places.iter().filter_map(|at| touched.get(&(marked.identity, *at)).copied())
+            let place = |offset: &u64| Place { identity: marked.identity, offset: *offset };
+            marked.places.iter().map(place).filter_map(|at| Some((at, *touched.get(&at)?)))
         });
-        let left: Vec<bool> = left.collect();
-        if left.iter().all(|is_refused| *is_refused) || Instant::now() >= until {
+        let left: Vec<_> = left.collect();
+        if left.iter().all(|(_, is_refused)| *is_refused) || Instant::now() >= until {
             return Ok(left);
         }
         sleep(PAUSE);
@@ -229,6 +238,9 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_is_told() {
-        assert!(matches!(mend(4_194_305, LOOK_LIMIT), Err(HealError::Process(_))));
+        assert!(matches!(
+            mend(4_194_305, LOOK_LIMIT, &mut InUse::default()),
+            Err(HealError::Process(_))
+        ));
     }
 }

@@ -12,7 +12,8 @@
 //! 3. [`smaps`]: excludes breakpoints that the program itself may have written.
 //! 4. [`debugger`]: excludes processes under a debugger, whose breakpoints look the same.
 //! 5. [`order`]: puts likely places first. A process can forge more than there is time for.
-//! 6. [`mend`]: leaves out the places of living tracers, attaches to the others, detaches, and
+//! 6. [`in_use`]: remembers places of living tracers from one process to the next.
+//! 7. [`mend`]: leaves out the places of living tracers, attaches to the others, detaches, and
 //!    looks again.
 //!
 //! A process that dies during that leaves breakpoints itself. So [`process`] only looks. A child
@@ -24,6 +25,7 @@ mod copied;
 mod debugger;
 mod error;
 mod in_a_child;
+mod in_use;
 mod look;
 mod mend;
 mod order;
@@ -34,4 +36,5 @@ mod smaps;
 
 pub(crate) use error::HealError;
 pub(crate) use in_a_child::{answer, hurry, process};
+pub(crate) use in_use::InUse;
 pub(crate) use outcome::Outcome;

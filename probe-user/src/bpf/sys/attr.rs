@@ -53,7 +53,6 @@ impl Attr {
         (self.0[offset / 8] >> (offset % 8 * 8)) as u32
     }
 
-    #[cfg(test)]
     pub(crate) fn get_u64(&self, offset: usize) -> u64 {
         self.0[offset / 8]
     }

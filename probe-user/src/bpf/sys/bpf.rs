@@ -16,6 +16,7 @@ const MAP_GET_NEXT_KEY: u32 = 4;
 const PROG_LOAD: u32 = 5;
 const OBJ_GET_INFO_BY_FD: u32 = 15;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
+const TASK_FD_QUERY: u32 = 20;
 const MAP_LOOKUP_AND_DELETE_ELEM: u32 = 21;
 const MAP_FREEZE: u32 = 22;
 const LINK_CREATE: u32 = 28;
@@ -24,6 +25,8 @@ const LINK_GET_NEXT_ID: u32 = 31;
 const ITER_CREATE: u32 = 33;
 
 const LINK_TYPE_UPROBE_MULTI: u32 = 12;
+/// `BPF_FD_TYPE_UPROBE` and `BPF_FD_TYPE_URETPROBE`
+const EVENTS_OF_UPROBES: [u32; 2] = [4, 5];
 
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_MMAPABLE: u32 = 1 << 10;
@@ -179,6 +182,20 @@ pub(crate) fn places_of_link(id: u32, most: usize) -> io::Result<Option<LinkPlac
     // The size includes the zero byte at the end.
     path.truncate((info.get_u32(48) as usize).saturating_sub(1));
     Ok(Some(LinkPlaces { path, pid: info.get_u32(60), offsets }))
+}
+
+/// Returns the path and the offset of the uprobe that this file of a process is; `None` if it is another event.
+/// Only of an event that runs a program, the kernel tells.
+pub(crate) fn place_of_event(pid: u32, fd: u32) -> io::Result<Option<(Vec<u8>, u64)>> {
+    let mut path = vec![0_u8; libc::PATH_MAX as usize];
+    let mut attr = Attr::new()
+        .u32(0, pid)
+        .u32(4, fd)
+        .u32(12, path.len() as u32)
+        .pointer(16, path.as_mut_ptr());
+    Syscall::Bpf { command: TASK_FD_QUERY, attr: &mut attr }.run()?;
+    path.truncate((attr.get_u32(12) as usize).min(path.len()));
+    Ok(EVENTS_OF_UPROBES.contains(&attr.get_u32(28)).then(|| (path, attr.get_u64(32))))
 }
 
 /// Returns a link's `struct bpf_link_info`. The argument tells where its arrays go.

@@ -14,8 +14,8 @@ pub(super) use attr::Attr;
 pub(super) use bpf::{
     AttachType, Insn, LinkPlaces, ProgramSpec, ProgramType, UprobeLink, create_shared_array,
     link_perf, link_uprobes, load_program, map_delete, map_freeze, map_lookup, map_next_key,
-    map_replace, map_take, map_update, next_link, open_raw_tracepoint, places_of_link,
-    visit_thread,
+    map_replace, map_take, map_update, next_link, open_raw_tracepoint, place_of_event,
+    places_of_link, visit_thread,
 };
 pub(super) use memory::{MOST_PIECES, read_process};
 pub(super) use perf::{UprobeEvent, open_cpu_clock, open_uprobe};

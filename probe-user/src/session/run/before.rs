@@ -1,7 +1,7 @@
 //! Checks and repairs a running process before it is traced.
 
 use crate::{
-    heal::{self, HealError},
+    heal::{self, HealError, InUse},
     target::process::Process,
 };
 use ctrace_core::units::Pid;
@@ -13,9 +13,9 @@ const LIMIT: Duration = Duration::from_secs(6);
 
 /// Removes leftovers of an earlier tracer from the process. Returns remarks for the user on this,
 /// and on a process that does not run.
-pub(super) fn remarks(process: &Process) -> Vec<String> {
+pub(super) fn remarks(process: &Process, in_use: &mut InUse) -> Vec<String> {
     let pid = process.pid();
-    let removal = match heal::process(Pid(pid), LIMIT) {
+    let removal = match heal::process(Pid(pid), LIMIT, in_use) {
         Ok(outcome) => outcome.removal().map(|line| format!("process {pid}: {line}")),
         Err(error @ (HealError::Helper { .. } | HealError::Underway { .. })) => {
             Some(error.to_string())

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     bpf::{self, Capabilities, Config, Kernel, LinkChoice},
+    heal::InUse,
     session::{
         budget::{costs::HitCosts, slowdown::Watch},
         collect::{pace::Pace, room},
@@ -214,12 +215,14 @@ impl<'a> Setup<'a> {
         output: Output,
     ) -> anyhow::Result<(Session, Plan)> {
         let (pid, command) = (Pid(process.pid()), process.command().to_vec());
-        let remarks = before::remarks(process);
+        let mut in_use = InUse::default();
+        let remarks = before::remarks(process, &mut in_use);
         let (mut session, mut plan) =
             self.session((pid, Origin::Running), process.exe(), command, output, || Ok(()))?;
         plan.find_again(process)?;
         plan.notes.extend(remarks.iter().cloned());
         plan.remarks = remarks;
+        session.remember_in_use(in_use);
         session.introduce(process);
         Ok((session, plan))
     }

@@ -1,7 +1,10 @@
 //! A last look at the traced processes, when all probes are gone.
 
 use super::Session;
-use crate::{bpf, heal};
+use crate::{
+    bpf,
+    heal::{self, InUse},
+};
 use std::time::{Duration, Instant};
 
 impl Session {
@@ -16,9 +19,10 @@ impl Session {
         const EACH: Duration = Duration::from_secs(3);
         bpf::wait_for_healing();
         let until = Instant::now() + LIMIT;
+        let mut in_use = InUse::default();
         let pids = self.target.alive();
         for pid in pids.into_iter().take(MOST).take_while(|_| Instant::now() < until) {
-            match heal::process(pid, EACH) {
+            match heal::process(pid, EACH, &mut in_use) {
                 Ok(outcome) => {
                     if let Some(line) = outcome.removal() {
                         tracing::warn!("process {}: {line}", pid.0);

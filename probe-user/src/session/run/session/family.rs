@@ -3,6 +3,7 @@
 
 use super::{Session, processes::Standing};
 use crate::{
+    heal::InUse,
     target::process::{Process, maps::MappedObject, ours::Ours},
     ui::text::{first_few, units::counted},
 };
@@ -91,6 +92,11 @@ impl Session {
         traced.is_ok()
     }
 
+    /// Remembers where other tracers have probes in the target: its family has the same.
+    pub(crate) fn remember_in_use(&mut self, in_use: InUse) {
+        self.target.in_use = in_use;
+    }
+
     pub(super) fn try_to_trace(
         &mut self,
         process: &Process,
@@ -101,7 +107,7 @@ impl Session {
         let refused = |why: &dyn std::fmt::Display| format!("process {pid} is not traced: {why}");
         let objects = process.objects().map_err(|error| refused(&error))?;
         self.check_joining(Pid(pid), &objects)?;
-        remarks.extend(super::super::before::remarks(process));
+        remarks.extend(super::super::before::remarks(process, &mut self.target.in_use));
         self.kernel.trace_process(Pid(pid)).map_err(|error| refused(&error))?;
         let is_same = |now: Process| now.start_time() == process.start_time();
         if !Process::open(pid).is_ok_and(is_same) {

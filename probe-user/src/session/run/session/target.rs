@@ -3,7 +3,7 @@
 use super::{
     children::Children, clock::TargetClock, holding::Holding, joining::Joined, processes::Processes,
 };
-use crate::target::process::cpu_times::CpuTimes;
+use crate::{heal::InUse, target::process::cpu_times::CpuTimes};
 use ctrace_core::{
     report::{TargetExit, TargetReport},
     units::Pid,
@@ -23,6 +23,8 @@ pub(crate) struct TracedTarget {
     pub(super) clock: TargetClock,
     pub(super) holding: Holding,
     pub(super) joined: Joined,
+    /// Where other tracers have probes in it.
+    pub(super) in_use: InUse,
     /// Processes that ended before the program that they executed could be looked at: the first
     /// one, and their number.
     unseen: Option<(Pid, u64)>,
@@ -41,6 +43,7 @@ impl TracedTarget {
             clock: TargetClock::new(pid, follows),
             holding: Holding::default(),
             joined: Joined::default(),
+            in_use: InUse::default(),
             unseen: None,
         }
     }
