@@ -87,6 +87,19 @@ fn probe_that_reads_arguments_stays_before_they_change() {
     check(SITES, body, "", line);
     let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
     check_of_arguments(SITES, body, line);
+    // Nothing that the probe reads: as glibc's write begins, and a value in the function's own frame.
+    for (passed, bytes) in [("cmpb $0, 1f(%rip)", 7), ("mov %rsi, -16(%rsp)\ntest %rsi, %rsi", 8)] {
+        let body = format!("{passed}\nje 1f\nincl (%rdi)\n1: ret");
+        let line = format!("entry +{bytes} emulated, exit at 1 ret single-stepped");
+        check_of_arguments(SITES, &body, &line);
+    }
+    for stays in
+        ["mov %fs:0x28, %rcx", "mov %esi, (%rdi)", "mov %esi, 8(%rsp)", "pxor %xmm0, %xmm0"]
+    {
+        let body = format!("{stays}\nje 1f\nincl (%rdi)\n1: ret");
+        let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
+        check_of_arguments(SITES, &body, line);
+    }
     // It changes what the argument points to.
     let body = "lock incl (%rdi)\ntest %rdi, %rdi\nje 1f\nincl (%rdi)\n1: ret";
     check(SITES, body, "", "entry +6 emulated, exit at 1 ret single-stepped");

@@ -28,8 +28,8 @@ pub(super) enum Passes {
     /// Instructions that change no argument and touch no memory, and a first one that bears no probe,
     /// if it changes no argument.
     Guard,
-    /// The same without writes to memory: a probe behind them reads the arguments, and what they point
-    /// to, as the caller left them.
+    /// Those of `Quick` that change no argument: a probe behind them reads the arguments, and what they
+    /// point to, as the caller left them.
     Arguments,
     /// Also those that change any register but the stack pointer, that read memory, or that write
     /// to the function's own frame. They take less time than a single step, which the duration of
@@ -155,14 +155,16 @@ fn is_passable(
         return false;
     }
     let facts = facts.info(instruction);
-    let is_quick = matches!(passes, Passes::Quick { .. }) && is_quick(instruction);
+    let is_quick = passes != Passes::Guard && is_quick(instruction);
+    let may_change_arguments = is_quick && passes != Passes::Arguments;
     let passes_access = |memory: &UsedMemory| {
         let is_harmless = passes != Passes::Arguments || !writes(memory.access());
         passes_memory && is_harmless
             || is_quick && (!writes(memory.access()) || is_in_frame(memory))
     };
-    let keeps =
-        |register: Register| register == Register::RSP || (!is_quick && may_be_argument(register));
+    let keeps = |register: Register| {
+        register == Register::RSP || !may_change_arguments && may_be_argument(register)
+    };
     facts.used_memory().iter().all(passes_access)
         && !facts
             .used_registers()
