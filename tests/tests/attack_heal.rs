@@ -180,12 +180,12 @@ fn a_live_tracer_keeps_its_probes() {
     assert_clean(&env, field.pid(), "without it");
 }
 
-/// Where another tracer has probes in all processes of a server, what is found out for the first of them does
-/// for the others.
+/// Another tracer has probes in all processes of a server. ctrace finds that out for the first of them, and
+/// waits no third of a second for each of the others.
 #[test]
 fn a_live_tracer_delays_an_attach_once() {
     let (_alone, env) = (alone(), or_skip!(gate::live(Link::Multi)));
-    let fields: Vec<Field> = (0..12).map(|_| start(&env)).collect();
+    let fields: Vec<Field> = (0..24).map(|_| start(&env)).collect();
     let places = [11, 12, 13].map(|function| (fields[0].place(function), None));
     let leaver = Leaver::on(&env, fields[0].pid(), places).expect("a tracer");
     let (running, input) = leaver.hold(Whose::All).expect("a tracer");
@@ -201,7 +201,31 @@ fn a_live_tracer_delays_an_attach_once() {
     let (one, all) = (attach(&fields[..1]), attach(&fields));
     drop(input);
     running.wait(LIMIT).expect("it ends");
-    assert!(all < one * 3, "{one:?} for one process, {all:?} for twelve");
+    let waits = Duration::from_millis(300) * (fields.len() as u32 - 1);
+    assert!(all < one + waits * 3 / 4, "{one:?} for one process, {all:?} for all");
+}
+
+/// What a killed tracer left in one process goes, also where a living one has probes in another process alone.
+#[test]
+fn a_tracer_of_another_process_protects_nothing() {
+    let (_alone, env) = (alone(), or_skip!(gate::live(Link::Multi)));
+    let (theirs, field) = (start(&env), start(&env));
+    if leave(&field, &env, "kill", Whose::This).is_none() {
+        return;
+    }
+    let there = field.left().expect("its memory");
+    let places = [there[5], there[50], there[70]].map(|place| (place, None));
+    let leaver = Leaver::on(&env, theirs.pid(), places).expect("a tracer");
+    let (running, input) = leaver.hold(Whose::This).expect("a tracer");
+    let pids = [theirs.pid(), field.pid()].map(|pid| pid.to_string());
+    let options = ["-f", "field_round", "--duration", "100ms", "-o", "/dev/null"];
+    let processes = ["attach", "-p", &pids[0], "-p", &pids[1]];
+    let finished = ctrace(&env, &[&processes[..], &options].concat());
+    assert_eq!(finished.shell_code(), 0, "{finished:?}");
+    assert!(field.left().expect("its memory").is_empty(), "it is healed");
+    assert_eq!(theirs.left().expect("its memory").len(), 3);
+    drop(input);
+    running.wait(LIMIT).expect("it ends");
 }
 
 #[test]

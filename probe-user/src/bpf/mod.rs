@@ -41,6 +41,7 @@ pub use link::{
     kind::{LinkChoice, LinkKind},
 };
 pub(crate) use link::{
+    event_places::event_places,
     kernel_link::SITES_LIMIT,
     live_places::LivePlaces,
     touch::{ProbePlace, Touched, touch, touches_many},

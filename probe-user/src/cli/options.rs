@@ -255,8 +255,8 @@ pub(crate) struct OutputArgs {
     /// Write the report to this file; - is stdout
     #[arg(short, long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Show times as seen, with the cost of probes. Once `ctrace doctor --calibrate` has measured it, the
-    /// view summary also shows them without it
+    /// Show times as seen, with the cost of probes. Once `ctrace doctor --calibrate` has measured it,
+    /// `--view summary` also shows them without it
     #[arg(long)]
     pub raw: bool,
     /// Percentage of calls to cut off each end for the center (--view detail, --view ctrack)

@@ -4,7 +4,7 @@
 use super::{Failure, print};
 use crate::{
     cli::HealArgs,
-    heal::{self, InUse, Outcome},
+    heal::{self, Outcome},
 };
 use ctrace_core::{report::render::clean::clean, units::Pid};
 use serde::Serialize;
@@ -25,7 +25,7 @@ struct Report<'a> {
 
 /// The exit status is 0 when nothing is left.
 pub(super) fn asked(pid: u32, json: bool) -> Result<u8, Failure> {
-    let outcome = heal::process(Pid(pid), LIMIT, &mut InUse::default())?;
+    let outcome = heal::process(Pid(pid), LIMIT, None)?;
     let remains = outcome.remains();
     if json {
         let report = Report { schema: "ctrace.heal.v1", remains, outcome: &outcome };

@@ -1,6 +1,6 @@
 //! Heals after a death: the guard after ctrace's, ctrace after its guard's.
 
-use super::{HealError, InUse, Outcome, in_a_child, mend::mend, others};
+use super::{HealError, Outcome, in_a_child, mend::mend, others};
 use crate::bpf::Left;
 use ctrace_core::units::Pid;
 use std::{
@@ -13,12 +13,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Removes what a dead ctrace left. This runs in the guard, which nothing interrupts.
 pub(crate) fn of_ctrace(left: &Left) {
-    remove(left, |pid, limit| mend(pid.0, limit, &mut InUse::default()));
+    remove(left, |pid, limit| Ok(mend(pid.0, limit)?.0));
 }
 
 /// Removes what a dead guard left. A child does it, because ctrace may be interrupted.
 pub(crate) fn of_guard(left: &Left) {
-    remove(left, |pid, limit| in_a_child::process(pid, limit, &mut InUse::default()));
+    remove(left, |pid, limit| in_a_child::process(pid, limit, None));
 }
 
 /// Probes of the dead one may still be there in the first process and gone in the next, so nothing is remembered.

@@ -36,8 +36,12 @@ fn is_in_a_hurry() -> bool {
 }
 
 /// Removes what an earlier tracer left in a process. No place is begun after the limit.
-pub(crate) fn process(pid: Pid, limit: Duration, in_use: &mut InUse) -> Result<Outcome, HealError> {
-    let seen = mend::survey(pid.0, in_use)?.outcome;
+pub(crate) fn process(
+    pid: Pid,
+    limit: Duration,
+    mut in_use: Option<&mut InUse>,
+) -> Result<Outcome, HealError> {
+    let seen = mend::survey(pid.0, in_use.as_deref_mut())?.outcome;
     if seen.found == seen.in_use {
         return Ok(seen);
     }
@@ -47,7 +51,9 @@ pub(crate) fn process(pid: Pid, limit: Duration, in_use: &mut InUse) -> Result<O
     let answer: Result<(Outcome, Vec<Place>), String> = serde_json::from_slice(&answer)
         .map_err(|error| failed(format!("no answer of the process that should: {error}")))?;
     let (outcome, places) = answer.map_err(failed)?;
-    in_use.add(places);
+    if let Some(in_use) = in_use {
+        in_use.add(places);
+    }
     Ok(outcome)
 }
 
@@ -94,9 +100,7 @@ fn patience(limit: Duration, in_a_hurry: bool) -> Duration {
 /// Does the child's part. Only SIGKILL ends it early.
 pub(crate) fn answer(pid: u32, limit: Duration) -> io::Result<()> {
     bpf::stay_undisturbed();
-    let mut in_use = InUse::default();
-    let answer = mend::mend(pid, limit, &mut in_use).map_err(|error| error.to_string());
-    let answer = answer.map(|outcome| (outcome, in_use.into_places()));
+    let answer = mend::mend(pid, limit).map_err(|error| error.to_string());
     // The asking process may be gone meanwhile.
     serde_json::to_writer(io::stdout(), &answer)?;
     Ok(())

@@ -1,9 +1,14 @@
-//! Remembers for a moment where living tracers have probes.
+//! Remembers for a moment where living tracers have probes in all processes.
 //!
 //! To find out takes a second and more. A server has a hundred processes with the same breakpoints, and
 //! those of the first tell of the others.
+//!
+//! Probes that are perf events count, too. They may concern other processes alone. What is left at such a
+//! place stays then, until it is hit: the kernel removes it when no tracer wants to know of the process.
+//! So who asks for healing remembers nothing.
 
 use super::look::MarkedFile;
+use crate::bpf;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::HashSet,
@@ -26,8 +31,10 @@ pub(crate) struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct InUse {
     places: HashSet<Place>,
-    /// When the first of them was found.
+    /// The time when the first of them was found.
     since: Option<Instant>,
+    /// True if perf events were looked for since then.
+    has_events: bool,
 }
 
 impl InUse {
@@ -40,8 +47,15 @@ impl InUse {
         }
     }
 
-    pub(super) fn into_places(self) -> Vec<Place> {
-        self.places.into_iter().collect()
+    /// Adds the places of perf events.
+    pub(super) fn add_events(&mut self) {
+        self.forget_old(Instant::now());
+        if !self.has_events {
+            let events = bpf::event_places().into_iter();
+            self.since.get_or_insert_with(Instant::now);
+            self.add(events.map(|(identity, offset)| Place { identity, offset }));
+            self.has_events = true;
+        }
     }
 
     /// Takes the places out of the findings, and returns their number.

@@ -3,8 +3,10 @@
 //! The calling process must not be killed meanwhile, or it leaves breakpoints itself.
 
 use super::{
-    HealError, InUse, Outcome, debugger, in_use::Place, look, look::MarkedFile, order, others,
-    semaphores,
+    HealError, InUse, Outcome, debugger,
+    in_use::Place,
+    look::{self, Inspection, MarkedFile},
+    order, others, semaphores,
 };
 use crate::bpf::{self, BpfError, LivePlaces, ProbePlace, Touched};
 use ctrace_core::units::Pid;
@@ -33,18 +35,26 @@ pub(super) struct Survey {
     files: Vec<MarkedFile>,
 }
 
-pub(super) fn survey(pid: u32, in_use: &mut InUse) -> Result<Survey, HealError> {
+/// With a memory, the places that it knows are taken for those of living tracers.
+pub(super) fn survey(pid: u32, mut in_use: Option<&mut InUse>) -> Result<Survey, HealError> {
     let mut outcome = Outcome::clean(pid);
     outcome.debugger = debugger::of(pid);
     if outcome.debugger.is_some() {
         return Ok(Survey { outcome, files: Vec::new() });
     }
     let mut look = look::within(LOOK_LIMIT, pid)?;
-    let known = in_use.leave_out(&mut look.files);
-    let is_clean = look.files.iter().all(|marked| marked.places.is_empty());
+    let is_clean = |look: &Inspection| look.files.iter().all(|marked| marked.places.is_empty());
+    let mut known = 0;
+    if let Some(in_use) = &mut in_use {
+        known = in_use.leave_out(&mut look.files);
+        if !is_clean(&look) {
+            in_use.add_events();
+            known += in_use.leave_out(&mut look.files);
+        }
+    }
     // A probe that comes or goes meanwhile must not count as one that was left.
     let mut live = Vec::new();
-    if !is_clean {
+    if !is_clean(&look) {
         live.push(LivePlaces::of(pid));
         sleep(SETTLE);
         let before = std::mem::replace(&mut look, look::within(LOOK_LIMIT, pid)?);
@@ -63,7 +73,10 @@ pub(super) fn survey(pid: u32, in_use: &mut InUse) -> Result<Survey, HealError> 
     outcome.files = names.take(MOST_NAMED).collect();
     let alive = leave_alone(&mut look.files, &live);
     outcome.in_use = known + alive.len() as u64;
-    in_use.add(alive);
+    if let Some(in_use) = in_use {
+        // Those of a tracer of this process alone tell nothing of another one.
+        in_use.add(alive.into_iter().filter(|it| it.1).map(|it| it.0));
+    }
     Ok(Survey { outcome, files: look.files })
 }
 
@@ -76,25 +89,26 @@ fn keep_those_of(files: &mut [MarkedFile], other: &[MarkedFile]) {
     }
 }
 
-/// Takes the places of living tracers out of the findings, and returns them.
-fn leave_alone(files: &mut [MarkedFile], live: &[LivePlaces]) -> Vec<Place> {
+/// Takes the places of living tracers out of the findings, and returns them. True: of all processes.
+fn leave_alone(files: &mut [MarkedFile], live: &[LivePlaces]) -> Vec<(Place, bool)> {
     let mut in_use = Vec::new();
     for marked in files.iter_mut().filter(|marked| !marked.places.is_empty()) {
         for theirs in live.iter().map(|live| live.within(&marked.file)) {
             let identity = marked.identity;
-            let alive = marked.places.extract_if(.., |offset| theirs.contains(offset));
-            in_use.extend(alive.map(|offset| Place { identity, offset }));
+            let alive = marked.places.extract_if(.., |offset| theirs.contains_key(offset));
+            in_use.extend(alive.map(|offset| (Place { identity, offset }, theirs[&offset])));
         }
     }
     in_use
 }
 
 /// Removes leftover breakpoints from one process and thereby from all that map the same files. No
-/// place is begun after the limit.
-pub(super) fn mend(pid: u32, limit: Duration, in_use: &mut InUse) -> Result<Outcome, HealError> {
+/// place is begun after the limit. Also returns the places that living tracers were found to keep.
+pub(super) fn mend(pid: u32, limit: Duration) -> Result<(Outcome, Vec<Place>), HealError> {
     let limit = if bpf::touches_many() { limit } else { ONE_BY_ONE };
     let until = Instant::now() + limit;
-    let Survey { mut outcome, files } = survey(pid, in_use)?;
+    let Survey { mut outcome, files } = survey(pid, None)?;
+    let mut in_use = Vec::new();
     // Places touched, and whether the kernel refused them.
     let mut touched = HashMap::new();
     for marked in files.iter().filter(|marked| !marked.places.is_empty()) {
@@ -120,9 +134,9 @@ pub(super) fn mend(pid: u32, limit: Duration, in_use: &mut InUse) -> Result<Outc
             outcome.removed -= 1;
             *(if *is_refused { &mut outcome.refused } else { &mut outcome.in_use }) += 1;
         }
-        in_use.add(left.into_iter().filter(|it| !it.1).map(|it| it.0));
+        in_use.extend(left.into_iter().filter(|it| !it.1).map(|it| it.0));
     }
-    Ok(outcome)
+    Ok((outcome, in_use))
 }
 
 /// Looks again. Returns the touched places that are left, and whether the kernel refused them.
@@ -238,9 +252,6 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_is_told() {
-        assert!(matches!(
-            mend(4_194_305, LOOK_LIMIT, &mut InUse::default()),
-            Err(HealError::Process(_))
-        ));
+        assert!(matches!(mend(4_194_305, LOOK_LIMIT), Err(HealError::Process(_))));
     }
 }

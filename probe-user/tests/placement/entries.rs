@@ -93,9 +93,13 @@ fn probe_that_reads_arguments_stays_before_they_change() {
         let line = format!("entry +{bytes} emulated, exit at 1 ret single-stepped");
         check_of_arguments(SITES, &body, &line);
     }
-    for stays in
-        ["mov %fs:0x28, %rcx", "mov %esi, (%rdi)", "mov %esi, 8(%rsp)", "pxor %xmm0, %xmm0"]
-    {
+    for stays in [
+        "mov %fs:0x28, %rcx",
+        "mov %esi, (%rdi)",
+        "mov %esi, 8(%rsp)",
+        "cmpq $0, (%rdi)",
+        "pxor %xmm0, %xmm0",
+    ] {
         let body = format!("{stays}\nje 1f\nincl (%rdi)\n1: ret");
         let line = "entry +0 single-stepped, exit at 1 ret single-stepped";
         check_of_arguments(SITES, &body, line);

@@ -8,6 +8,7 @@
 
 pub(super) mod ahead;
 mod bisection;
+pub(super) mod event_places;
 pub(super) mod floor;
 pub(super) mod keeper;
 pub(super) mod kernel_link;

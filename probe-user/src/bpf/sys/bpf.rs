@@ -185,7 +185,7 @@ pub(crate) fn places_of_link(id: u32, most: usize) -> io::Result<Option<LinkPlac
 }
 
 /// Returns the path and the offset of the uprobe that this file of a process is; `None` if it is another event.
-/// Only of an event that runs a program, the kernel tells.
+/// The kernel tells this only of an event that runs a program.
 pub(crate) fn place_of_event(pid: u32, fd: u32) -> io::Result<Option<(Vec<u8>, u64)>> {
     let mut path = vec![0_u8; libc::PATH_MAX as usize];
     let mut attr = Attr::new()

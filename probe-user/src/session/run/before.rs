@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(6);
 /// and on a process that does not run.
 pub(super) fn remarks(process: &Process, in_use: &mut InUse) -> Vec<String> {
     let pid = process.pid();
-    let removal = match heal::process(Pid(pid), LIMIT, in_use) {
+    let removal = match heal::process(Pid(pid), LIMIT, Some(in_use)) {
         Ok(outcome) => outcome.removal().map(|line| format!("process {pid}: {line}")),
         Err(error @ (HealError::Helper { .. } | HealError::Underway { .. })) => {
             Some(error.to_string())

@@ -28,8 +28,9 @@ pub(super) enum Passes {
     /// Instructions that change no argument and touch no memory, and a first one that bears no probe,
     /// if it changes no argument.
     Guard,
-    /// Those of `Quick` that change no argument: a probe behind them reads the arguments, and what they
-    /// point to, as the caller left them.
+    /// The quick ones that change no argument: a probe behind them reads the arguments, and what they point
+    /// to, as the caller left them. They read no memory to which an argument points: where that is not there,
+    /// the call ends before its probe, and it is the one that people look for.
     Arguments,
     /// Also those that change any register but the stack pointer, that read memory, or that write
     /// to the function's own frame. They take less time than a single step, which the duration of
@@ -160,7 +161,9 @@ fn is_passable(
     let passes_access = |memory: &UsedMemory| {
         let is_harmless = passes != Passes::Arguments || !writes(memory.access());
         passes_memory && is_harmless
-            || is_quick && (!writes(memory.access()) || is_in_frame(memory))
+            || is_quick
+                && (!writes(memory.access()) || is_in_frame(memory))
+                && (may_change_arguments || is_at_hand(memory))
     };
     let keeps = |register: Register| {
         register == Register::RSP || !may_change_arguments && may_be_argument(register)
@@ -181,6 +184,12 @@ fn is_in_frame(memory: &UsedMemory) -> bool {
     memory.base() == Register::RSP
         && memory.index() == Register::None
         && memory.displacement().cast_signed() + memory.memory_size().size() as i64 <= 0
+}
+
+/// Returns whether an access is to a variable of the program or to the stack, so that it never fails.
+fn is_at_hand(memory: &UsedMemory) -> bool {
+    let is_own = |register| matches!(register, Register::RIP | Register::RSP | Register::None);
+    is_own(memory.base()) && memory.index() == Register::None
 }
 
 /// Returns whether an instruction takes no more than some nanoseconds if its memory is there. Nearly none

@@ -117,7 +117,8 @@ export class Page {
   /** Something moved: draws what is known, and asks for the rest. */
   change() {
     this.view.scroll = Math.min(Math.max(0, this.view.scroll), Math.max(0, this.rows.height - this.height + 40));
-    document.documentElement.dataset.ready = 'false';
+    const { dataset } = document.documentElement;
+    if (dataset.ready === 'true') dataset.ready = 'false';
     if (!this.isDrawing) {
       this.isDrawing = true;
       requestAnimationFrame(() => {

@@ -22,7 +22,7 @@ impl Session {
         let mut in_use = InUse::default();
         let pids = self.target.alive();
         for pid in pids.into_iter().take(MOST).take_while(|_| Instant::now() < until) {
-            match heal::process(pid, EACH, &mut in_use) {
+            match heal::process(pid, EACH, Some(&mut in_use)) {
                 Ok(outcome) => {
                     if let Some(line) = outcome.removal() {
                         tracing::warn!("process {}: {line}", pid.0);

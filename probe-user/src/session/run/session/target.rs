@@ -23,7 +23,7 @@ pub(crate) struct TracedTarget {
     pub(super) clock: TargetClock,
     pub(super) holding: Holding,
     pub(super) joined: Joined,
-    /// Where other tracers have probes in it.
+    /// Places in which other tracers have probes.
     pub(super) in_use: InUse,
     /// Processes that ended before the program that they executed could be looked at: the first
     /// one, and their number.

@@ -22,7 +22,7 @@ pub(in crate::ui::views) struct Numbers {
     number: &'static Number,
     /// The narrowest table that has it.
     pub(in crate::ui::views) least: Numbered,
-    /// Without the cost of probes, in a table of times as seen.
+    /// True if it is shown without the cost of probes in a table of times as seen.
     is_less: bool,
 }
 
@@ -56,7 +56,8 @@ impl Numbers {
     /// numbers by which functions are compared.
     fn without_probes(self) -> Option<Self> {
         self.number.less?;
-        let is_compared = ["total_ns", "self_ns", "p50_ns"].contains(&self.number.key);
+        let is_compared =
+            ["total_ns", "running_ns", "self_ns", "p50_ns"].contains(&self.number.key);
         let least = if is_compared { self.least } else { All };
         Some(Self { least, is_less: true, ..self })
     }
@@ -143,7 +144,9 @@ pub(super) fn shown(context: &Context<'_>, numbered: Numbered) -> Vec<Numbers> {
         least: Few,
         is_less: false,
     };
-    shown.extend(other.map(column));
+    let other = other.map(column);
+    shown.extend(other);
+    shown.extend(other.and_then(Numbers::without_probes).filter(|_| has_both(context)));
     shown
 }
 
@@ -155,6 +158,7 @@ pub(super) fn left_out_for_width(context: &Context<'_>, drawn: Numbered) -> Opti
     let missing: Vec<_> = all.filter(is_missing).collect();
     (!missing.is_empty()).then(|| {
         let names = missing.join(", ");
-        format!("No room for {names}: COLUMNS=200 or --view detail shows them.")
+        let elsewhere = if has_both(context) { "" } else { " or --view detail" };
+        format!("No room for {names}: COLUMNS=200{elsewhere} shows them.")
     })
 }
