@@ -3,6 +3,7 @@
 use super::Match;
 use super::not_found::written;
 use super::pattern::Pattern;
+use crate::target::names::demangle::is_part;
 use crate::target::object::{Object, symbols::Function};
 use crate::ui::text;
 
@@ -45,7 +46,8 @@ pub(super) fn ends_of_names(
     let ends_so = |name: &&str| {
         name.match_indices("::").any(|(at, sign)| pattern.matches_name(&name[at + sign.len()..]))
     };
-    let names = || main.functions().iter().map(|function| &**function.name()).filter(ends_so);
+    let functions = || main.functions().iter().filter(|function| !is_part(function.raw()));
+    let names = || functions().map(|function| &**function.name()).filter(ends_so);
     let first = names().find(|name| !is_others(name))?;
     let first = written(&[first.to_owned()]).concat();
     let ending = text::units::counted(names().count() as u64, "function", "functions");

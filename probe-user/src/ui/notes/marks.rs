@@ -95,7 +95,7 @@ impl Mark {
                  until the last event seen before their end"
             }
             Self::MostlyProbes => {
-                "mostly the cost of probes, in all or in its usual calls: it is faster untraced"
+                "mostly the cost of probes, in all or in its usual calls: those are faster untraced"
             }
             Self::OthersSelf => {
                 "its self time has time of functions that it calls, from when the budget or --depth left them out"
@@ -214,7 +214,8 @@ impl Marks {
 
 /// Returns whether it is known by its name to wait.
 fn waits(row: &FunctionReport) -> bool {
-    row.wait.is_some() || waiting::waits(&row.name, &row.object)
+    // Where waits are told apart, self time has none of them.
+    row.wait.is_some() || !row.split.is_known() && waiting::waits(&row.name, &row.object)
 }
 
 /// Returns for each function whether it frames its threads: it was entered once in each, and is

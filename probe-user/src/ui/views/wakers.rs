@@ -15,6 +15,13 @@ pub(super) const TOP: usize = 20;
 /// The least width of a function's name, and of a waker.
 const LEAST_ROOM: usize = 12;
 
+/// Said where no wait was ended by anybody.
+const NONE: &str = "No wait has a waker. --wakers tells who ends the waits of traced calls: trace the functions that \
+                    wait, such as those that read, poll or lock.";
+/// Said below an interrupt.
+const INTERRUPTED: &str = "[interrupt]: a timer, a device or the network ended the wait. Over loopback, too, the kernel \
+                           delivers in an interrupt; of a Unix socket or a pipe, the other end is known.";
+
 /// The texts of a row, and its numbers.
 struct Row {
     texts: [String; 3],
@@ -26,7 +33,7 @@ pub(super) fn draw(context: &Context<'_>) -> String {
     let title = text::title("Wakers");
     let Some(wakers) = context.report.wakers.as_ref().filter(|wakers| !wakers.rows.is_empty())
     else {
-        return title + "No wait has a waker: --wakers tells who ends waits.\n";
+        return title + &text::paragraph(NONE, Tone::Plain, context.style);
     };
     let chosen = rows::wakers(context.report, context.selection);
     let mut rows: Vec<Row> =
@@ -70,10 +77,15 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         ),
         false => String::new(),
     };
+    let interrupted = match rows.iter().any(|row| row.texts[2] == "[interrupt]") {
+        true => text::paragraph(INTERRUPTED, Tone::Dim, context.style),
+        false => String::new(),
+    };
     title
         + &grid::draw(&[&numbers, &texts])
         + &context.left_out(chosen.left_out, "waker", "wakers")
         + &unsure
+        + &interrupted
 }
 
 /// Shortens a function's name in the middle, and keeps the thread behind it.

@@ -99,7 +99,7 @@ impl Joined {
         };
         self.is_awaited().then(|| {
             format!(
-                "{joined} joined after the start (--later){missed}{mistaken}{unclear}{unclocked}"
+                "{joined} joined after the start (--later), besides children of traced processes{missed}{mistaken}{unclear}{unclocked}"
             )
         })
     }
@@ -291,12 +291,17 @@ mod tests {
         assert_eq!(note(Joined::default()), None);
         let meant = || Some(Arc::new(Meant::new(Vec::new())));
         let awaited = Joined { meant: meant(), ..Joined::default() };
-        assert_eq!(note(awaited).as_deref(), Some("no process joined after the start (--later)"));
+        assert_eq!(
+            note(awaited).as_deref(),
+            Some(
+                "no process joined after the start (--later), besides children of traced processes"
+            )
+        );
         let some = Joined { meant: meant(), count: 3, missed: 2, ..Joined::default() };
-        let expected = "3 processes joined after the start (--later); 2 more ended before they could be traced";
+        let expected = "3 processes joined after the start (--later), besides children of traced processes; 2 more ended before they could be traced";
         assert_eq!(note(some).as_deref(), Some(expected));
         let rest = Joined { meant: meant(), mistaken: 1, unclear: 2, ..Joined::default() };
-        let expected = "no process joined after the start (--later); 1 other was traced for a moment by \
+        let expected = "no process joined after the start (--later), besides children of traced processes; 1 other was traced for a moment by \
                         mistake; 2 others ended before it was known whether they were meant; the CPU time of 1,004 processes is not counted, or not all of it";
         assert_eq!(rest.note(1_004).as_deref(), Some(expected));
     }

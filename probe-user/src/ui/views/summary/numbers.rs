@@ -131,9 +131,8 @@ pub(super) fn usual_order(context: &Context<'_>) -> &'static str {
 pub(super) fn shown(context: &Context<'_>, numbered: Numbered) -> Vec<Numbers> {
     let asked = context.selection.sort.as_deref();
     let sorted = NumberId::named(asked.unwrap_or(usual_order(context))).map(NumberId::number);
-    let is_sorted = |it: &Numbers| match it.is_less {
-        true => sorted.is_some_and(|number| number.heading == it.heading()),
-        false => sorted.is_some_and(|number| number.key == it.number.key),
+    let is_sorted = |it: &Numbers| {
+        sorted.is_some_and(|number| number.key == it.number.key || number.heading == it.heading())
     };
     let mut shown = numbers_of(context);
     shown.retain(|it| it.least <= numbered || is_sorted(it));
