@@ -95,8 +95,11 @@ fn leave_alone(files: &mut [MarkedFile], live: &[LivePlaces]) -> Vec<(Place, boo
     for marked in files.iter_mut().filter(|marked| !marked.places.is_empty()) {
         for theirs in live.iter().map(|live| live.within(&marked.file)) {
             let identity = marked.identity;
-            let alive = marked.places.extract_if(.., |offset| theirs.contains_key(offset));
-            in_use.extend(alive.map(|offset| (Place { identity, offset }, theirs[&offset])));
+            let is_alive = |offset: &u64| Some((*offset, *theirs.get(offset)?));
+            let alive: Vec<_> = marked.places.iter().filter_map(is_alive).collect();
+            marked.places.retain(|offset| !theirs.contains_key(offset));
+            let place = |(offset, is_of_all)| (Place { identity, offset }, is_of_all);
+            in_use.extend(alive.into_iter().map(place));
         }
     }
     in_use
