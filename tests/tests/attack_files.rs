@@ -113,6 +113,9 @@ fn planted_links_are_not_followed() {
     scene.check();
 }
 
+/// Makes a recording large: each call has a value that cannot be packed.
+const LARGE: [&str; 2] = ["--arg", "leaf: 0:u64"];
+
 /// The name was ctrace's choice, not a user's.
 #[test]
 fn the_file_beside_a_recording_is_none_that_was_there() {
@@ -120,8 +123,8 @@ fn the_file_beside_a_recording_is_none_that_was_there() {
     let scene = Scene::new();
     scene.plant("trace.ctrace.part", &scene.path("victim"));
     let trace = scene.shared("trace.ctrace");
-    let what = ["record", "--max-size", "1MiB", "-f", "leaf", "-f", "p?ng", "-o", &trace, "--"];
-    let finished = ctrace(&env, &[&what[..], &[&counts(&env), "500000"]].concat());
+    let what = ["record", "--max-size", "1MiB", "-f", "leaf", "-o", &trace];
+    let finished = ctrace(&env, &[&what[..], &LARGE, &["--", &counts(&env), "500000"]].concat());
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);
     assert!(finished.stderr.contains("the newest"), "it became smaller: {}", finished.stderr);
     scene.check();
@@ -138,8 +141,8 @@ fn further_files_of_a_recording_are_none_that_others_put_there() {
     let env = or_skip!(gate::live(Link::Session));
     let scene = Scene::new();
     let (trace, counts) = (scene.shared("trace.ctrace"), counts(&env));
-    let what = ["record", "--rotate", "1MiB", "-f", "leaf", "-f", "p?ng", "-o", &trace];
-    let all = [&what[..], &["--", &counts, "500000"]].concat();
+    let what = ["record", "--rotate", "1MiB", "-f", "leaf", "-o", &trace];
+    let all = [&what[..], &LARGE, &["--", &counts, "500000"]].concat();
     scene.plant("trace.1.ctrace", &scene.path("victim"));
     let finished = ctrace(&env, &all);
     assert_eq!(finished.shell_code(), 0, "{}", finished.stderr);

@@ -92,6 +92,7 @@ mod tests {
             identity,
             places: places.iter().copied().collect(),
             own: BTreeSet::new(),
+            half_written: BTreeSet::new(),
         }
     }
 

@@ -54,6 +54,14 @@ pub(super) struct MarkedFile {
     pub(super) places: BTreeSet<u64>,
     /// File offsets of breakpoints that the program may have put there itself.
     pub(super) own: BTreeSet<u64>,
+    /// File offsets of nops that the kernel has left half written.
+    pub(super) half_written: BTreeSet<u64>,
+}
+
+impl MarkedFile {
+    fn is_marked(&self) -> bool {
+        [&self.places, &self.own, &self.half_written].iter().any(|places| !places.is_empty())
+    }
 }
 
 /// Looks within a time limit: a process can stall reads of its memory and of its files. A look that
@@ -137,6 +145,7 @@ impl Search {
             identity: (object.dev, object.inode),
             places: BTreeSet::new(),
             own: BTreeSet::new(),
+            half_written: BTreeSet::new(),
         });
         Ok(())
     }
@@ -183,14 +192,18 @@ impl Search {
                 let is_the_kernels = mappings.unwritten.contains(&mapping)
                     && match trace {
                         Trace::Breakpoint => true,
-                        Trace::Call(target) => is_trampoline(target),
+                        Trace::Call(target) | Trace::HalfCall(target) => is_trampoline(target),
                     };
                 let marked = &mut self.look.files[file];
-                let places = if is_the_kernels { &mut marked.places } else { &mut marked.own };
+                let places = match (is_the_kernels, trace) {
+                    (false, _) => &mut marked.own,
+                    (true, Trace::HalfCall(_)) => &mut marked.half_written,
+                    (true, _) => &mut marked.places,
+                };
                 places.insert(offset);
             }
         }
-        self.look.files.retain(|marked| !marked.places.is_empty() || !marked.own.is_empty());
+        self.look.files.retain(MarkedFile::is_marked);
         Ok(self.look)
     }
 }

@@ -66,6 +66,7 @@ pub(super) fn survey(pid: u32, mut in_use: Option<&mut InUse>) -> Result<Survey,
     };
     outcome.found = known + count(|marked| &marked.places);
     outcome.own = count(|marked| &marked.own);
+    outcome.half_written = count(|marked| &marked.half_written);
     outcome.changed_pages = look.changed;
     outcome.unread_pages = look.unread;
     let marked = look.files.iter().filter(|marked| !marked.places.is_empty());

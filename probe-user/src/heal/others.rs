@@ -1,24 +1,18 @@
 //! Lists the processes that map a file: a breakpoint belongs to the file and concerns all of them.
 
-use crate::target::process::maps;
-use std::{collections::HashSet, fs};
-
-/// Lists the ids of all processes.
-fn all() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
+use crate::target::process::{facts::all, maps};
+use std::collections::HashSet;
 
 /// Lists processes with one of these inodes mapped as code. Another file system may have the same
 /// inode: a closer look finds nothing there.
 pub(super) fn mapping(inodes: &HashSet<u64>) -> Vec<u32> {
-    all().filter(|pid| maps::maps_code_of(*pid, inodes)).collect()
+    all().map(|pid| pid.0).filter(|pid| maps::maps_code_of(*pid, inodes)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt as _;
+    use std::{fs, os::unix::fs::MetadataExt as _};
 
     #[test]
     fn this_process_maps_its_program() {

@@ -23,6 +23,10 @@ pub(crate) struct Outcome {
     pub untried: u64,
     /// Breakpoints in code that the program has made writable, so they may be its own: not touched.
     pub own: u64,
+    /// Nops that the kernel has left half written, with a breakpoint before the rest of a call. It would
+    /// restore one byte of the five: not touched.
+    #[serde(default)]
+    pub half_written: u64,
     /// Pages of code that the program has changed in other ways: not touched.
     pub changed_pages: u64,
     /// Pages of code that were not looked at, because they are swapped out or cannot be read.
@@ -43,6 +47,7 @@ impl Outcome {
     pub(crate) fn remains(&self) -> bool {
         self.removed < self.found
             || self.own > 0
+            || self.half_written > 0
             || self.unread_pages > 0
             || self.debugger.is_some()
     }
@@ -123,6 +128,14 @@ impl Outcome {
             ),
         );
         more(
+            self.half_written,
+            format!(
+                "{} not touched: a tracer was killed while the kernel wrote a call there, and it \
+                 cannot put the nop back; the program needs a restart",
+                breakpoints(self.half_written)
+            ),
+        );
+        more(
             self.unread_pages,
             format!(
                 "{} of its code not looked at: swapped out, or not readable",
@@ -164,19 +177,21 @@ mod tests {
             refused: 1,
             spared: 4,
             own: 5,
+            half_written: 2,
             unread_pages: 1,
             ..outcome()
         };
         let lines = remains.lines();
         assert!(remains.remains());
-        assert_eq!(lines.len(), 6);
+        assert_eq!(lines.len(), 7);
         assert!(lines[1].starts_with("process 7: 3 breakpoints still in use by another tracer"));
         assert!(lines[2].starts_with("process 7: 1 breakpoint left in place, because the kernel"));
         assert!(
             lines[3].starts_with("process 7: 4 breakpoints not touched: a process under a debug")
         );
         assert!(lines[4].starts_with("process 7: 5 breakpoints not touched: the program has made"));
-        assert!(lines[5].starts_with("process 7: 1 page of its code not looked at"));
+        assert!(lines[5].starts_with("process 7: 2 breakpoints not touched: a tracer was killed"));
+        assert!(lines[6].starts_with("process 7: 1 page of its code not looked at"));
         let late = Outcome { removed: 2, untried: 7, ..outcome() };
         let told = late.lines();
         assert!(late.remains() && told.len() == 2);
@@ -187,6 +202,7 @@ mod tests {
         assert!(Outcome { removed: 0, ..late }.removal().unwrap().starts_with("7 breakpoints not"));
         for one in [
             Outcome { own: 1, ..Outcome::clean(7) },
+            Outcome { half_written: 1, ..Outcome::clean(7) },
             Outcome { unread_pages: 1, ..Outcome::clean(7) },
             Outcome {
                 debugger: Some(Debugger { pid: 9, name: "gdb".into() }),

@@ -14,7 +14,7 @@ use crate::ui::text::units::{ABSENT, Digits, count, counted, percent, time};
 use clap::ValueEnum;
 use ctrace_core::diff::{
     Change, Compared, Diff, FunctionDiff, Metric, ONE_RECORDING, PathDiff, Presence, Row,
-    RowSelection, SideReport, SideTime, Verdict, choose,
+    RowSelection, SideReport, SideTime, SourceKind, Verdict, choose,
 };
 use ctrace_core::report::numbers::Unit;
 use ctrace_core::report::render::clean::clean;
@@ -357,9 +357,14 @@ fn remarks(diff: &Diff, views: &[DiffView], style: &Style) -> String {
         DiffView::Paths => diff.paths.iter().any(|it| is_open(&it.compared)),
     };
     if views.iter().any(in_any) {
+        let (vary, remedy) = match diff.old.kind {
+            SourceKind::Fleet => ("hosts and intervals", "Compare more hosts, or more time."),
+            SourceKind::Recording | SourceKind::Report => {
+                ("recordings", "Record longer, and each side five times, taking turns.")
+            }
+        };
         let line = format!(
-            "{CANNOT_TELL}: it may as well have halved or doubled, so much do the recordings vary. \
-             Record longer, and each side five times, taking turns."
+            "{CANNOT_TELL}: it may as well have halved or doubled, so much do the {vary} vary. {remedy}"
         );
         out += &text::paragraph(&line, Tone::Plain, style);
     }

@@ -64,7 +64,9 @@ fn what_throws_has_its_time(env: &Env) -> Result<()> {
     if env.link == Link::Session {
         let [own, callers] = [works, catches].map(|it| it.integer("self_ns"));
         let (own, callers) = (own?, callers?);
-        ensure!(own >= 60 * 2_000_000, "60 calls of 2 ms and more took {own} ns");
+        // While a function is moved to its ways out, nothing tells how long its calls last.
+        let known = 30 + timed;
+        ensure!(own >= known * 2_000_000, "{known} calls of 2 ms and more took {own} ns");
         ensure!(callers < own / 4, "the caller has {callers} ns, they {own} ns");
     }
     Ok(())

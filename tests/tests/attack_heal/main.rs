@@ -186,14 +186,16 @@ fn calls_over_nops_are_removed() {
         Ok((!field.left()?.is_empty()).then_some(()))
     });
     let Some(()) = or_told(left.expect("a tracer that dies")) else { return };
+    // The tracer may have died while the kernel wrote the bytes of a nop.
+    let half_written = heal_json(&env, field.pid())["half_written"].as_u64().expect("a count");
     let told = heal(&env, field.pid());
-    assert_eq!(told.shell_code(), 0, "{told:?}");
-    assert!(told.stdout.contains(" removed\n"), "{told:?}");
     let left = field.left().expect("its memory");
-    if !left.is_empty() && heal_json(&env, field.pid())["changed_pages"].as_u64() > Some(0) {
-        return skipped(&test_name(), "the tracer died while the kernel wrote the bytes of a nop");
+    assert_eq!(left.len() as u64, half_written, "{told:?}");
+    assert_eq!(told.shell_code(), i32::from(half_written > 0), "{told:?}");
+    if half_written > 0 {
+        assert!(told.stdout.contains("while the kernel wrote a call there"), "{told:?}");
+        return;
     }
-    assert_eq!(left, Vec::<u64>::new());
     let healed = field.speed().expect("it answers");
     assert!(healed < healthy * 4, "{healthy} ps a call before, {healed} after");
 }

@@ -13,12 +13,11 @@ use crate::function::qualified;
 use crate::ingest::change::ProcessEvent;
 use crate::ingest::event::Event;
 use crate::recording::payloads::OfThread;
+use crate::report::INTERRUPT;
 use crate::units::{Nanos, Pid, Tid};
 use crate::values::RingPayload;
 use ctrace_common::{Change, Kind, WokenFrom};
 
-/// The waker of threads that a timer or a device woke.
-const INTERRUPT: &str = "[interrupt]";
 /// The waker of threads where the record of it is missing, or could not tell.
 const UNKNOWN: &str = "[unknown]";
 /// The function of a waker that is in no traced call.

@@ -217,6 +217,7 @@ impl PartSums {
             tracked_percent: None,
             approximate: true,
             counted: false,
+            of_fleet: true,
             center_cut_percent: 0.0,
             filtered_calls: 0,
             loss: self.losses.report(),

@@ -127,6 +127,7 @@ impl Facts<'_> {
             tracked_percent: tracked.map(|tracked| tracked.percent_of(duration)),
             approximate: self.approximate,
             counted: self.counted,
+            of_fleet: false,
             center_cut_percent: meta.center_cut,
             filtered_calls: self.filtered,
             loss: LossReport {

@@ -55,7 +55,7 @@ pub use trend::{FunctionTrend, TrendAsked, TrendInterval, TrendReport};
 pub use values::{
     CallValues, LOST_TEXT, NOT_READ, NamedValues, PointReport, PointsReport, UNREADABLE,
 };
-pub use wakers::{WakerReport, WakersReport, WokenWaits};
+pub use wakers::{INTERRUPT, WakerReport, WakersReport, WokenWaits};
 
 pub use crate::calls::RestoredTimes;
 use crate::colour::Colour;
@@ -92,6 +92,9 @@ pub struct Report {
     /// what takes the times of single calls is null.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub counted: bool,
+    /// True if it is of the tables of a fleet: the same accuracy, and other remedies.
+    #[serde(skip)]
+    pub of_fleet: bool,
     /// The percentage cut off each end for the `center` columns.
     pub center_cut_percent: f64,
     pub filtered_calls: u64,

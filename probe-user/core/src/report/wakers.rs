@@ -17,6 +17,9 @@ pub struct WakersReport {
     pub unsure: bool,
 }
 
+/// The waker of threads that a timer or a device woke.
+pub const INTERRUPT: &str = "[interrupt]";
+
 /// Waits of one function for one thing, all ended by the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WakerReport {
@@ -24,7 +27,7 @@ pub struct WakerReport {
     pub function: Option<usize>,
     /// Index in `functions` of what it waited for.
     pub wait: usize,
-    /// A traced function and the thread, in parentheses, that was in it, or `[interrupt]`.
+    /// A traced function and the thread, in parentheses, that was in it, or [`INTERRUPT`].
     pub waker: Arc<str>,
     #[serde(flatten)]
     pub of: WokenWaits,

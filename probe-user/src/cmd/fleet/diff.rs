@@ -41,7 +41,12 @@ pub(super) fn main(args: &FleetDiffArgs) -> Result<u8, Failure> {
         .into());
     }
     let options = args.judge.options(args.sort.as_deref());
-    let found = compare::diff(old, new, &options);
+    let mut found = compare::diff(old, new, &options);
+    if let [old, new] = &*args.version
+        && old == new
+    {
+        found.notes.push(SAME_VERSION.to_owned());
+    }
     let text = match args.format {
         DiffFormat::Json => json::to_pretty(&found),
         DiffFormat::Table => {
@@ -53,6 +58,9 @@ pub(super) fn main(args: &FleetDiffArgs) -> Result<u8, Failure> {
     out.write(&text)?;
     Ok(if found.failed { WORSE } else { 0 })
 }
+
+/// Said where a version is compared with itself.
+const SAME_VERSION: &str = "Both sides are the same intervals of one version: nothing can differ, and no verdict means anything.";
 
 /// Returns the name of each side, and what is wanted of it.
 fn sides(args: &FleetDiffArgs) -> [(String, Wanted); 2] {
@@ -67,11 +75,11 @@ fn sides(args: &FleetDiffArgs) -> [(String, Wanted); 2] {
     let earlier = |time: Option<i64>| Some(time.map_or(edge, |time| time.min(edge)));
     let later = |time: Option<i64>| Some(time.map_or(edge, |time| time.max(edge)));
     let seconds = edge.rem_euclid(NANOS_A_DAY) / 1_000_000_000;
-    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
-    let shown = format!("{}T{hours:02}:{minutes:02}", day_name(day_of(edge)));
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let shown = format!("{}T{hours:02}:{minutes:02}:{seconds:02}", day_name(day_of(edge)));
     [
         (format!("before {shown}"), Wanted { until_ns: earlier(all.until_ns), ..all.clone() }),
-        (format!("from {shown} on"), Wanted { since_ns: later(all.since_ns), ..all }),
+        (format!("since {shown}"), Wanted { since_ns: later(all.since_ns), ..all }),
     ]
 }
 
@@ -91,7 +99,7 @@ fn side(
     );
     if survey.hosts() == 0 {
         bail!(
-            "there is no interval of {name}: `ctrace fleet report FOLDER --by version` lists what there is"
+            "no interval is of {name}: `ctrace fleet report FOLDER --by version` lists what there is"
         );
     }
     let side = survey.side();
@@ -115,5 +123,5 @@ fn side(
     );
     read.add(told);
     let hosts = counted(survey.hosts() as u64, "host", "hosts");
-    Ok((format!("{name} on {hosts}"), of_targets.merge(of_functions)))
+    Ok((format!("{name}, {hosts}"), of_targets.merge(of_functions)))
 }

@@ -5,6 +5,7 @@ use crate::{
     daemon::metrics::listen::Listen,
     files::{FileError, Place, judge_socket},
 };
+use rustix::fs::{Access, access};
 use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -37,8 +38,10 @@ impl Config {
         let store = store.map(Path::new).map(|folder| {
             ("`store` in [fleet]".to_owned(), folder, Place::judge(&folder.join("x")))
         });
+        let fleet_missing = self.fleet.folder.iter().filter_map(|folder| unmakeable(folder));
         let judged = outputs.chain([recordings]).chain(fleet).chain(store).chain(sockets);
-        judged.flat_map(|(key, path, judged)| told(&key, path, judged)).collect()
+        let told = judged.flat_map(|(key, path, judged)| told(&key, path, judged));
+        told.chain(fleet_missing).collect()
     }
 
     /// Returns why a daemon with this configuration could not have its sockets.
@@ -95,6 +98,23 @@ fn token(path: &Path) -> Option<String> {
             .then(|| format!("others than its owner can use {shown} (`token_file`): chmod 600")),
         _ => Some(format!("there is no file {shown} (`token_file`): profiles wait until there is")),
     }
+}
+
+/// Returns a line if the folder of the fleet is not there and cannot be made.
+fn unmakeable(folder: &Path) -> Option<String> {
+    let there = folder.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    let why = match there.is_dir() {
+        false => "is not a folder",
+        true if access(there, Access::WRITE_OK | Access::EXEC_OK).is_err() => {
+            "cannot be written to"
+        }
+        true => return None,
+    };
+    Some(format!(
+        "`folder` in [fleet] {}: {} {why}, so there will be no tables",
+        folder.display(),
+        there.display()
+    ))
 }
 
 fn without_folder(target: &Target) -> Option<String> {
@@ -173,6 +193,20 @@ mod tests {
         assert!(open.len() == 1 && open[0].contains("others than its owner"), "{open:?}");
         allow(0o600);
         assert_eq!(remarks(&token.display().to_string()), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_of_the_fleet_that_cannot_be_made_is_told() {
+        let remarks = |folder: &Path| {
+            let text = format!("[fleet]\nfolder = \"{}\"\n", folder.display());
+            Config::parse(&text).unwrap().remarks()
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let told = remarks(&file.join("fleet"));
+        assert!(told.len() == 1 && told[0].contains("file is not a folder"), "{told:?}");
+        assert_eq!(remarks(&dir.path().join("new/fleet")), [""; 0]);
     }
 
     #[test]

@@ -19,11 +19,11 @@ pub(crate) fn own(cpu: Nanos, cost: Nanos) -> f64 {
     (cpu - cost).max(cpu * 0.01)
 }
 
-/// Returns the cost in percent of the target's own work, in words.
+/// Returns the least cost in percent of the target's own work, in words.
 pub(crate) fn share_of_own(cpu: Nanos, cost: Nanos) -> String {
     let most = 100.0 * (MOST - 1.0);
     let percent = percent_of_own(cpu, cost);
-    if percent > most { format!("more than {most} %") } else { format!("{percent:.0} %") }
+    if percent > most { format!("more than {most} %") } else { format!("at least {percent:.0} %") }
 }
 
 /// Returns the cost in percent of the target's own work.
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn a_share_of_hardly_anything_is_no_figure() {
         for (cost, told) in [
-            (30, "3 %"),
-            (500, "100 %"),
-            (899, "890 %"),
+            (30, "at least 3 %"),
+            (500, "at least 100 %"),
+            (899, "at least 890 %"),
             (901, "more than 900 %"),
             (3_000, "more than 900 %"),
         ] {

@@ -44,6 +44,8 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
     }
     if report.counted {
         out.push(COUNTED.to_owned());
+    } else if report.of_fleet {
+        out.push(OF_FLEET.to_owned());
     } else if report.approximate {
         out.push(
             "approximate: percentiles are within 0.1 %, and times of the center are not known. \
@@ -57,6 +59,10 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
 /// Said where calls were counted without an event of each.
 const COUNTED: &str = "counted in the kernel (--aggregate): percentiles are within 3.3 %, and numbers that \
     need single calls are missing. Without --aggregate the numbers are exact.";
+
+/// Said of the sums of a fleet.
+const OF_FLEET: &str = "approximate: the tables of a fleet have sums and histograms, so percentiles are within 3.2 %. \
+    Counts, totals and means are exact.";
 
 /// Returns the last line of every report and export: losses first, then calls without a duration.
 pub fn loss_line(loss: &LossReport) -> String {

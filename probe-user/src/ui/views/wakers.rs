@@ -8,7 +8,7 @@ use crate::ui::text::names;
 use crate::ui::text::units::{Digits, count, maybe_time, time};
 use ctrace_core::report::render::clean::clean;
 use ctrace_core::report::render::rows;
-use ctrace_core::report::{WakerReport, WokenWaits};
+use ctrace_core::report::{INTERRUPT, WakerReport, WokenWaits};
 
 /// Rows shown without `--top`.
 pub(super) const TOP: usize = 20;
@@ -19,7 +19,7 @@ const LEAST_ROOM: usize = 12;
 const NONE: &str = "No wait has a waker. --wakers tells who ends the waits of traced calls: trace the functions that \
                     wait, such as those that read, poll or lock.";
 /// Said below an interrupt.
-const INTERRUPTED: &str = "[interrupt]: a timer, a device or the network ended the wait. Over loopback, too, the kernel \
+const BELOW_INTERRUPT: &str = "[interrupt]: a timer, a device or the network ended the wait. Over loopback, too, the kernel \
                            delivers in an interrupt; of a Unix socket or a pipe, the other end is known.";
 
 /// The texts of a row, and its numbers.
@@ -77,8 +77,8 @@ pub(super) fn draw(context: &Context<'_>) -> String {
         ),
         false => String::new(),
     };
-    let interrupted = match rows.iter().any(|row| row.texts[2] == "[interrupt]") {
-        true => text::paragraph(INTERRUPTED, Tone::Dim, context.style),
+    let interrupted = match rows.iter().any(|row| row.texts[2] == INTERRUPT) {
+        true => text::paragraph(BELOW_INTERRUPT, Tone::Dim, context.style),
         false => String::new(),
     };
     title
