@@ -17,7 +17,9 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start(ctrace: &Path, recording: &Path, more: &[&OsStr]) -> Result<Self> {
         let mut command = Command::new(ctrace);
-        command.arg("ui").arg(recording).args(more);
+        // A chore begins with nothing, and what it leaves ends with its recording.
+        let cache = recording.parent().context("a folder")?.join("cache");
+        command.arg("ui").arg(recording).args(more).env("XDG_CACHE_HOME", cache);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let mut server = Self { child, url: String::new() };
         let stdout = server.child.stdout.take().context("a pipe")?;

@@ -34,6 +34,9 @@ pub(crate) struct UiArgs {
     /// The port on 127.0.0.1; 0 is any that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub port: u16,
+    /// Neither use nor keep a large recording's timeline in the cache folder (~/.cache/ctrace): all calls are read
+    #[arg(long, conflicts_with_all = ["live", "command"])]
+    pub no_cache: bool,
     /// Take the page's files from this folder: for work on the page
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub ui_dir: Option<PathBuf>,

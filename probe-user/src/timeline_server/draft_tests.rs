@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 
 /// Serves a recording of which so many chunks were read, and no more until its source is told to.
 fn drafted(recording: Recording, chunks: usize, folder: Option<PathBuf>) -> (Served, Arc<Source>) {
-    let options = Options { port: 0, folder, files: Vec::new() };
-    let (source, api) = of_recording(recording, &options.files).expect("there is room for threads");
+    let options = Options { port: 0, folder, files: Vec::new(), cache: None };
+    let (source, api) =
+        of_recording(recording, &options.files, None).expect("there is room for threads");
     source.sketch_until(|read| read >= chunks);
     let server = Server::new(Site::One(api), options).expect("it listens");
     (Served::of(server), source)

@@ -32,7 +32,7 @@ fn wait_for(served: &Served, what: &str, is_so: impl Fn(&Value) -> bool) -> Valu
 fn the_newest_calls_are_shown_and_the_oldest_forgotten() {
     let (mut calls, look) = LiveCalls::new(Nanos(10_000 * KEPT), usize::MAX);
     calls.begin(Start::default());
-    let options = Options { port: 0, folder: None, files: Vec::new() };
+    let options = Options { port: 0, folder: None, files: Vec::new(), cache: None };
     let served = Served::of(Server::live(look, options).expect("it listens"));
     assert!(served.get("api/about").starts_with(b"HTTP/1.1 503 "), "there is nothing yet");
     let mut engine = engine();

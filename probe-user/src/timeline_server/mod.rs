@@ -1,7 +1,8 @@
 //! `ctrace ui`: serves the timeline of a recording, or of a session that goes on ([`shown`]), to a
 //! browser on this machine.
 //!
-//! A large recording is shown before all of its calls were read ([`draft`]).
+//! A large recording is shown before all of its calls were read ([`draft`]), and its timeline is kept for the next
+//! time ([`saved`]).
 //!
 //! Whoever knows the address can read the recording, so it has a random token, and [`gate`] refuses
 //! all else: other tokens, other host names (DNS rebinding), requests from other pages. [`http`] has
@@ -37,6 +38,7 @@ mod points;
 #[cfg(test)]
 mod points_tests;
 mod range;
+pub(crate) mod saved;
 mod shown;
 mod site;
 #[cfg(test)]
@@ -51,6 +53,7 @@ use ctrace_core::{
 };
 use gate::Gate;
 use page::Page;
+use saved::Saved;
 use shown::{Shown, Source};
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
@@ -60,7 +63,7 @@ use site::{Site, Verdicts};
 use std::{
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 use tokio::sync::oneshot;
@@ -76,6 +79,8 @@ pub(crate) struct Options {
     pub folder: Option<PathBuf>,
     /// The recording's files, as the command line has them. A live page has none.
     pub files: Vec<String>,
+    /// The folder for timelines of large recordings, if they are kept.
+    pub cache: Option<PathBuf>,
 }
 
 /// Why there will be no pictures.
@@ -109,7 +114,7 @@ impl Server {
 
     /// Listens, and begins to read the calls of a recording.
     pub(crate) fn start(recording: Recording, options: Options) -> anyhow::Result<Self> {
-        let (source, api) = of_recording(recording, &options.files)?;
+        let (source, api) = of_recording(recording, &options.files, options.cache.as_deref())?;
         let server = Self::new(Site::One(api), options)?;
         spawn(move || {
             source.sketch();
@@ -125,8 +130,9 @@ impl Server {
         options: Options,
     ) -> anyhow::Result<Self> {
         let files = [&old_files, &options.files].map(|files| files.join(" + "));
-        let (old, old_api) = of_recording(old, &old_files)?;
-        let (new, new_api) = of_recording(recording, &options.files)?;
+        let cache = options.cache.as_deref();
+        let (old, old_api) = of_recording(old, &old_files, cache)?;
+        let (new, new_api) = of_recording(recording, &options.files, cache)?;
         let verdicts = Arc::<Verdicts>::default();
         let site = Site::Two { old: old_api, new: new_api, verdicts: Arc::clone(&verdicts) };
         let server = Self::new(site, options)?;
@@ -174,8 +180,12 @@ fn api(shown: Arc<Shown>, files: &[String]) -> anyhow::Result<Arc<Api>> {
 }
 
 /// Returns the source of a recording, which is not read yet, and the answers about it.
-fn of_recording(recording: Recording, files: &[String]) -> anyhow::Result<(Arc<Source>, Arc<Api>)> {
-    let source = Source::new(recording);
+fn of_recording(
+    recording: Recording,
+    files: &[String],
+    cache: Option<&Path>,
+) -> anyhow::Result<(Arc<Source>, Arc<Api>)> {
+    let source = Source::new(recording, cache.and_then(|folder| Saved::find(folder, files)));
     let api = api(Arc::new(Shown::recording(Arc::clone(&source))), files)?;
     Ok((source, api))
 }

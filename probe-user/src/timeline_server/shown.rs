@@ -1,6 +1,6 @@
 //! What is shown: a recording, or the newest calls of a session that goes on.
 
-use super::NoTimeline;
+use super::{NoTimeline, saved::Saved};
 use crate::session::keep::{live_calls::LiveLook, newest::Held};
 use ctrace_core::{
     recording::{End, Recording, Writer},
@@ -30,16 +30,27 @@ pub(super) struct Source {
     draft: Mutex<Option<Arc<Draft>>>,
     /// The number of calls that were read so far.
     pub(super) read: AtomicU64,
+    /// Where the timeline is kept.
+    saved: Option<Saved>,
 }
 
 impl Source {
-    pub(super) fn new(recording: Recording) -> Arc<Self> {
+    pub(super) fn new(recording: Recording, saved: Option<Saved>) -> Arc<Self> {
+        let saved = saved.filter(|_| calls_of(&recording) >= LEAST_OF_DRAFT);
         let (timeline, draft, read) = (OnceLock::new(), Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { recording, timeline, draft, read })
+        Arc::new(Self { recording, timeline, draft, read, saved })
     }
 
-    /// Reads some chunks of a large recording, to have something to show until all calls were read.
+    /// Takes the timeline that was kept, or reads some chunks of a large recording, to have something to show until all
+    /// calls were read.
     pub(super) fn sketch(&self) {
+        let kept = self.saved.as_ref().and_then(|saved| saved.read(&self.recording));
+        if let Some(timeline) = kept {
+            self.read.store(self.calls(), Ordering::Relaxed);
+            // Only one thread sets it.
+            let _ = self.timeline.set(Ok(timeline));
+            return;
+        }
         if self.calls() < LEAST_OF_DRAFT {
             return;
         }
@@ -58,8 +69,11 @@ impl Source {
         }
     }
 
-    /// Reads all calls.
+    /// Reads all calls, if that is necessary.
     pub(super) fn build(&self) {
+        if self.timeline.get().is_some() {
+            return;
+        }
         let draft = self.draft();
         let build = || match &draft {
             Some(draft) => Timeline::build_behind(&self.recording, draft, &self.read),
@@ -73,6 +87,16 @@ impl Source {
         // Only one thread sets it.
         let _ = self.timeline.set(built);
         *self.drafted() = None;
+        self.keep();
+    }
+
+    /// Keeps the timeline for the next page.
+    fn keep(&self) {
+        if let (Some(saved), Some(Ok(timeline))) = (&self.saved, self.timeline.get())
+            && let Err(error) = saved.write(timeline, &self.recording)
+        {
+            tracing::warn!("the timeline is not kept for the next time: {error}");
+        }
     }
 
     /// Returns what is shown until all calls were read, if there is anything.
@@ -86,8 +110,12 @@ impl Source {
 
     /// Returns the number of all calls that have ended.
     pub(super) fn calls(&self) -> u64 {
-        self.recording.chunks().iter().map(|chunk| chunk.calls).sum()
+        calls_of(&self.recording)
     }
+}
+
+fn calls_of(recording: &Recording) -> u64 {
+    recording.chunks().iter().map(|chunk| chunk.calls).sum()
 }
 
 /// The source of the answers. That of a live page is replaced whenever there are new calls.
@@ -162,7 +190,7 @@ impl Drop for Ended<'_> {
 
 fn source_of(held: &Held, end: &End) -> anyhow::Result<Arc<Source>> {
     let writer = Writer::uncompressed(Vec::new(), &held.start)?;
-    let source = Source::new(Recording::open(held.write_to(writer, end)?)?);
+    let source = Source::new(Recording::open(held.write_to(writer, end)?)?, None);
     source.build();
     Ok(source)
 }
@@ -177,7 +205,7 @@ mod tests {
         let writer = Writer::uncompressed(Vec::new(), &Start::default()).expect("in memory");
         let end = End { end_ns: ctrace_core::units::Nanos(end_ns), ..End::default() };
         let file = writer.finish(&end).expect("in memory");
-        let source = Source::new(Recording::open(file).expect("a recording"));
+        let source = Source::new(Recording::open(file).expect("a recording"), None);
         match error {
             Some(error) => _ = source.timeline.set(Err(NoTimeline::Refused(error))),
             None => source.build(),

@@ -36,7 +36,8 @@ impl Served {
 
     /// `folder`: where the files of the page are, if not in the program.
     pub(super) fn with_page(recording: Recording, folder: Option<PathBuf>) -> Self {
-        let options = Options { port: 0, folder, files: vec!["a 'b'.ctrace".to_owned()] };
+        let options =
+            Options { port: 0, folder, files: vec!["a 'b'.ctrace".to_owned()], cache: None };
         let served = Self::of(Server::start(recording, options).expect("it listens"));
         served.wait("api/about");
         served
@@ -44,7 +45,8 @@ impl Served {
 
     /// Serves two recordings that are compared.
     pub(super) fn compared(old: Recording, new: Recording, folder: Option<PathBuf>) -> Self {
-        let options = Options { port: 0, folder, files: vec!["new.ctrace".to_owned()] };
+        let options =
+            Options { port: 0, folder, files: vec!["new.ctrace".to_owned()], cache: None };
         let old = (old, vec!["old.ctrace".to_owned()]);
         let served = Self::of(Server::compare(new, old, options).expect("it listens"));
         served.wait("api/verdicts");

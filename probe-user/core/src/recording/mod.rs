@@ -64,7 +64,7 @@ mod slow;
 mod source;
 mod start;
 mod value_sums;
-mod varint;
+pub(crate) mod varint;
 mod writer;
 
 pub(crate) use addresses::AddressNames;

@@ -9,8 +9,8 @@
 //! pass. Each node has a `tile`: the rows of its stretch of time at several levels, packed, where
 //! cells of a level are twice as long as those of the level below. Only where cells are shorter than
 //! those of a chunk's tile, the chunk is read (`leaf`), and kept for the next pictures (`leaves`).
-//! [`Timeline::quick`] tells which coarser picture can do without. All memory is bounded, and there is
-//! no file beside the recording (docs/decisions/051-timeline-in-memory.md).
+//! [`Timeline::quick`] tells which coarser picture can do without. All memory is bounded
+//! (docs/decisions/051-timeline-in-memory.md). A pyramid can be `saved` for the next start.
 //!
 //! Before all calls were read, a [`Draft`] shows the time with some of the chunks, and says where it does.
 //!
@@ -48,6 +48,7 @@ mod picture;
 mod points;
 mod pyramid;
 mod quick;
+mod saved;
 mod sums;
 #[cfg(test)]
 mod tests;

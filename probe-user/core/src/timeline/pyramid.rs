@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The children of a node.
-const FAN: usize = 16;
+pub(super) const FAN: usize = 16;
 /// Levels between the longest cell of a leaf and its shortest, and the same of other nodes.
 const LEAF_LEVELS: u32 = 11;
 const LEVELS: u32 = 12;
@@ -34,7 +34,7 @@ const MOST_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
 /// pictures read chunks.
 pub(super) const MOST_ROWS: usize = 1 << 15;
 /// Calls kept by themselves, at most.
-const MOST_CROSSING: usize = 6 << 20;
+pub(super) const MOST_CROSSING: usize = 6 << 20;
 /// Threads that have calls, at most.
 pub(super) const MOST_THREADS: usize = 1 << 20;
 
@@ -309,7 +309,7 @@ pub(super) fn top(from: u64, to: u64) -> u32 {
 impl Node {
     /// Adds up the bytes of tiles and of single calls, below and here.
     pub(super) fn memory(&self) -> (usize, usize) {
-        let tile = self.tile.as_ref().map_or(0, Tile::bytes) + size_of::<Self>();
+        let tile = self.tile.as_ref().map_or(0, Tile::memory) + size_of::<Self>();
         let own = self.own.capacity() * size_of::<(RowKey, Span)>();
         let below = self.children.iter().map(Self::memory);
         below.fold((tile, own), |sum, one| (sum.0 + one.0, sum.1 + one.1))

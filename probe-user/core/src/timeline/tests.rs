@@ -221,6 +221,7 @@ proptest! {
             6,
         ),
         chosen in prop::collection::vec(any::<bool>(), FUNCTIONS as usize),
+        is_saved in any::<bool>(),
     ) {
         let recording = record(&chunks);
         let calls = all(&recording);
@@ -228,6 +229,13 @@ proptest! {
         let timeline = Timeline::build_scaled(&recording, None, &read, scale).expect("there is room");
         let ended = calls.iter().filter(|(_, span)| span.ended != Ended::Open).count() as u64;
         prop_assert_eq!(read.into_inner(), ended);
+        let timeline = if is_saved {
+            let mut bytes = Vec::new();
+            timeline.save(&recording, b"it", &mut bytes).expect("memory takes all");
+            Timeline::load(&recording, b"it", bytes).expect("it is of this recording")
+        } else {
+            timeline
+        };
         let (begin, end) = recording.period();
         let length = end.since(begin).0 as f64;
         for (from, part, pixels) in views {

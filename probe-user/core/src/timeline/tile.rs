@@ -7,9 +7,11 @@
 use super::band::Band;
 use super::cell::{Cell, RowKey, Span};
 use super::numbers;
-use crate::calls::paths::Node;
+use crate::calls::paths::{Node, ROOT};
 use crate::formats::Ended;
 use crate::units::Nanos;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of a cell, at least, unless its calls have no duration.
 pub(super) const LEAST_OF_CELL: usize = 5;
@@ -17,13 +19,14 @@ pub(super) const LEAST_OF_CELL: usize = 5;
 /// Rows of a stretch of time, packed. The cells of its highest level are longer than the stretch.
 #[derive(Debug)]
 pub(super) struct Tile {
-    from: u64,
+    pub(super) from: u64,
     /// The lowest level.
     pub(super) level: u32,
-    levels: u32,
+    pub(super) levels: u32,
     /// The rows, in order, each with the place of its bytes.
-    rows: Box<[(RowKey, u32)]>,
-    bytes: Box<[u8]>,
+    pub(super) rows: Box<[(RowKey, u32)]>,
+    /// Its bytes are a part of these: tiles that were [saved](super::saved) share what was read.
+    pub(super) bytes: (Arc<Vec<u8>>, Range<usize>),
 }
 
 /// A row's part of a tile.
@@ -107,24 +110,66 @@ impl Tile {
             cells.iter().chain(spans).for_each(|bytes| out.extend_from_slice(bytes));
         }
         out.extend([0; numbers::AFTER]);
+        out.shrink_to_fit();
+        let all = 0..out.len();
         Some(Self {
             from,
             level: lowest + skipped as u32,
             levels: (levels - skipped) as u32,
             rows: places.into(),
-            bytes: out.into(),
+            bytes: (Arc::new(out), all),
         })
     }
 
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes.0[self.bytes.1.clone()]
+    }
+
     /// Returns the memory that it takes.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes.len() + size_of_val(&*self.rows) + size_of::<Self>()
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.1.len() + size_of_val(&*self.rows) + size_of::<Self>()
+    }
+
+    /// True if all of it can be read, and it names only paths and functions that there are.
+    pub(super) fn is_sound(&self, paths: usize, functions: usize) -> bool {
+        let top = self.levels.checked_sub(1).and_then(|more| self.level.checked_add(more));
+        top.is_some_and(|top| top < u64::BITS)
+            && self.rows.is_sorted_by(|one, next| one.0 < next.0)
+            && self
+                .rows
+                .iter()
+                .all(|(_, at)| self.is_row_sound(*at as usize, paths, functions).unwrap_or(false))
+    }
+
+    /// `None` if there are too few bytes.
+    fn is_row_sound(&self, at: usize, paths: usize, functions: usize) -> Option<bool> {
+        let mut bytes = self.bytes().get(at..)?;
+        let (mut cells, mut spans) = (Vec::new(), Vec::new());
+        for _ in (0..self.levels).step_by(2) {
+            let lengths = numbers::take::<4>(&mut bytes)?;
+            let [of_cells, of_spans, more_cells, more_spans] = lengths.map(usize::try_from);
+            cells.extend([of_cells.ok()?, more_cells.ok()?]);
+            spans.extend([of_spans.ok()?, more_spans.ok()?]);
+        }
+        let is_function = |number| number < functions as u64;
+        let is_path = |number| number != u64::from(ROOT) && number < paths as u64;
+        for length in cells {
+            if !is_level_sound::<5>(&mut bytes, length, is_function)? {
+                return Some(false);
+            }
+        }
+        for length in spans {
+            if !is_level_sound::<3>(&mut bytes, length, is_path)? {
+                return Some(false);
+            }
+        }
+        Some(true)
     }
 
     /// Shows the cells and then the calls of a row at a level, which is at least the tile's own.
     pub(super) fn read(&self, key: RowKey, level: u32, mut show: impl FnMut(Packed)) {
         let Ok(place) = self.rows.binary_search_by_key(&key, |(key, _)| *key) else { return };
-        let mut bytes = &self.bytes[self.rows[place].1 as usize..];
+        let mut bytes = &self.bytes()[self.rows[place].1 as usize..];
         let top = self.level + self.levels - 1;
         let stored = level.min(top);
         let skipped = stored - self.level;
@@ -159,6 +204,23 @@ impl Tile {
         let first = all + spans_before;
         unpack_spans(&bytes[first..], spans_here, self.from, |found| show(Packed::Span(found)));
     }
+}
+
+/// Passes over a level's cells or calls, of `N` numbers each. True if they end where they should, and what each
+/// names in its last number is known. `None` if there are too few bytes.
+fn is_level_sound<const N: usize>(
+    bytes: &mut &[u8],
+    length: usize,
+    is_known: impl Fn(u64) -> bool,
+) -> Option<bool> {
+    let mut level = bytes.get(..length.checked_add(numbers::AFTER)?)?;
+    *bytes = &bytes[length..];
+    let mut is_sound = true;
+    while level.len() > numbers::AFTER {
+        let numbers = numbers::take::<N>(&mut level)?;
+        is_sound &= is_known(numbers[N - 1] >> 3);
+    }
+    Some(is_sound && level.len() == numbers::AFTER)
 }
 
 /// Returns the lengths of a level's cells and calls.

@@ -63,13 +63,33 @@ impl Made {
         Ok(file)
     }
 
-    /// Forgets what the kernel has of a file, so that it is read from the disk.
+    /// Forgets what the kernel has of the files, so that they are read from the disk.
     pub(super) fn cool(&self) -> Result<()> {
-        let mut of = std::ffi::OsString::from("of=");
-        of.push(self.file());
-        let mut command = Command::new("dd");
-        command.args(["oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"]);
-        output("forget the file", command.arg(of).arg("if=/dev/null")).map(drop)
+        let kept = self.beside("cache/ctrace/timelines");
+        let kept = std::fs::read_dir(kept).into_iter().flatten().flatten().map(|file| file.path());
+        [self.file()].into_iter().chain(kept).try_for_each(|file| forget(&file))
+    }
+
+    /// Forgets the timeline that a server has kept.
+    pub(super) fn forget_timeline(&self) -> Result<()> {
+        let cache = self.beside("cache");
+        if cache.exists() { Ok(std::fs::remove_dir_all(cache)?) } else { Ok(()) }
+    }
+
+    /// Waits until a server has kept the timeline, and returns its size in bytes.
+    pub(super) fn kept_timeline(&self) -> Result<u64> {
+        const TRIES: u32 = 600;
+        for _ in 0..TRIES {
+            let kept = self.beside("cache/ctrace/timelines");
+            let files = std::fs::read_dir(kept).into_iter().flatten().flatten();
+            let whole =
+                |file: &std::fs::DirEntry| file.path().extension() == Some("timeline".as_ref());
+            if let Some(file) = files.into_iter().find(whole) {
+                return Ok(file.metadata()?.len());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        anyhow::bail!("the server kept no timeline")
     }
 
     /// Measures the pyramid.
@@ -89,6 +109,14 @@ pub(super) fn example(arguments: &[&str]) -> Command {
     command.args(["run", "--release", "--package", "ctrace-core", "--example", "timeline"]);
     command.arg("--").args(arguments);
     command
+}
+
+fn forget(file: &Path) -> Result<()> {
+    let mut of = std::ffi::OsString::from("of=");
+    of.push(file);
+    let mut command = Command::new("dd");
+    command.args(["oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"]);
+    output("forget the file", command.arg(of).arg("if=/dev/null")).map(drop)
 }
 
 fn free_bytes(place: &Path) -> Result<u64> {

@@ -43,6 +43,7 @@ fn is_coarse(picture: &[u8]) -> bool {
 /// Measures the server of a recording. `before`: the last of the first pictures' p99 of a smaller one, in
 /// milliseconds. Returns also that of this one.
 pub(super) fn rows(recording: &Made, before: Option<f64>) -> Result<(Vec<Row>, f64)> {
+    recording.forget_timeline()?;
     recording.cool()?;
     let begin = Instant::now();
     let server = Server::start(&paths::ctrace(), &recording.file(), &[])?;
@@ -60,6 +61,7 @@ pub(super) fn rows(recording: &Made, before: Option<f64>) -> Result<(Vec<Row>, f
     let picture = |from: u64, to: u64, more: &str| picture_of(&rows, from, to, more);
     client.must(&picture(0, length, ""))?;
     let exact = begin.elapsed().as_secs_f64();
+    let kept = recording.kept_timeline()?;
     let (ready, _) = memory(&server)?;
     let (mut firsts, mut finals, mut coarse) = (Vec::new(), Vec::new(), 0);
     for (from, to) in views(length, PICTURES) {
@@ -77,6 +79,8 @@ pub(super) fn rows(recording: &Made, before: Option<f64>) -> Result<(Vec<Row>, f
     let tenth = format!("api/report?from={}&to={}", length / 20 * 9, length / 20 * 11);
     let report = client.must(&tenth)?.ms / 1e3;
     let (_, most_of_all) = memory(&server)?;
+    drop(server);
+    let (again, of_kept) = again(recording, &picture(0, length, ""))?;
     let (firsts, finals) = (Times::new(firsts), Times::new(finals));
     let last = firsts.at(0.99);
     let is_large = recording.calls > 100_000_000;
@@ -104,6 +108,17 @@ pub(super) fn rows(recording: &Made, before: Option<f64>) -> Result<(Vec<Row>, f
             exact,
             row("exact overview, cold start", format!("{exact:.2} s")),
         ),
+        seconds(
+            0.3,
+            again,
+            row(
+                "exact overview, cold start, with a kept timeline",
+                format!(
+                    "{again:.2} s; a file of {:.3} bytes a call; {of_kept} MiB of memory",
+                    kept as f64 / recording.calls as f64
+                ),
+            ),
+        ),
         sweep,
         row("exact picture over the sweep", finals.told()),
         row(
@@ -118,6 +133,17 @@ pub(super) fn rows(recording: &Made, before: Option<f64>) -> Result<(Vec<Row>, f
         row("server's memory with these statistics", format!("{most_of_all} MiB at most")),
     ];
     Ok((measured, last))
+}
+
+/// Starts another server. Returns the seconds until it had an exact picture, and its memory in MiB.
+fn again(recording: &Made, picture: &str) -> Result<(f64, u64)> {
+    recording.cool()?;
+    let begin = Instant::now();
+    let server = Server::start(&paths::ctrace(), &recording.file(), &[])?;
+    let client = Client::new(&server.url)?;
+    client.read()?;
+    client.must(picture)?;
+    Ok((begin.elapsed().as_secs_f64(), memory(&server)?.1))
 }
 
 #[cfg(test)]
