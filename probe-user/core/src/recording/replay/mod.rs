@@ -52,6 +52,7 @@ mod heat;
 mod inside;
 pub(crate) mod lens;
 pub(crate) mod locks;
+mod needed;
 mod plots;
 mod ranks;
 pub(crate) mod report;

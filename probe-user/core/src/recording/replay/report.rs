@@ -12,6 +12,7 @@ use super::heat::heat;
 use super::inside::inside;
 use super::lens::Lens;
 use super::locks::locks;
+use super::needed::needed;
 use super::plots::plots;
 use super::ranks::ranks;
 use super::slowest::slowest;
@@ -47,7 +48,12 @@ pub fn meta_of(recording: &Recording, center_cut: f64) -> ReportMeta {
 pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -> Report {
     let extras = meta.extras;
     let lens = Lens::new(query, recording.nodes(), recording.functions());
-    let chunks = lens.chunks(recording.chunks());
+    let all = lens.chunks(recording.chunks());
+    // A frame, or the time for which a lock is held, may begin at a point before the window.
+    let needs_points = extras.frames.is_some() || extras.locks;
+    // A chunk that cannot be read may tell of more than is known.
+    let needed = if needs_points { Ok(all) } else { needed(recording, &lens) };
+    let chunks = needed.unwrap_or(all);
     let mut counted = count(recording, &lens, chunks);
     let by_function = ByFunction::new(lens.paths.nodes());
     let ranks = ranks(recording, &lens, chunks, &counted, &by_function, meta.center_cut);
