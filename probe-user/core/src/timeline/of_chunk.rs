@@ -69,19 +69,25 @@ impl OfChunk {
 
 /// Returns the lowest level, `least` or above, at which a chunk may have few enough cells.
 fn lowest(leaf: &Leaf, least: u32, top: u32, most: usize) -> u32 {
-    let cells = |level: u32| {
-        // The latest call comes first. Where calls overlap, not each has a cell of its own.
-        let of_row = |calls: &[Span]| {
-            let small = calls.iter().filter(|span| span.is_small(level));
-            let starts = small.map(|span| span.start.0 >> level);
-            let add = |(count, first), start| {
-                if start < first { (count + 1, start) } else { (count, first) }
-            };
-            starts.fold((0, u64::MAX), add).0
-        };
-        leaf.rows().map(|(_, calls)| of_row(calls)).sum::<usize>()
+    let fits = |level: &u32| {
+        let mut cells = 0;
+        for (_, calls) in leaf.rows() {
+            // The latest call comes first. Where calls overlap, not each has a cell of its own.
+            let mut first = u64::MAX;
+            for span in calls.iter().filter(|span| span.is_small(*level)) {
+                let start = span.start.0 >> level;
+                if start < first {
+                    (cells, first) = (cells + 1, start);
+                }
+                // Most levels have far too many.
+                if cells > most {
+                    return false;
+                }
+            }
+        }
+        true
     };
-    (least..top).find(|level| cells(*level) <= most).unwrap_or(top.max(least))
+    (least..top).find(fits).unwrap_or(top.max(least))
 }
 
 /// True if a tile with so many cells at most tells more of so many rows than that they are there.
