@@ -116,7 +116,7 @@ fn a_fleet_is_drawn_and_compared() {
     }
     let none = fleet(&env, &["diff", tables, "--before", "2001-02-03"]);
     assert_eq!(none.shell_code(), 125, "{}", none.stdout);
-    assert!(none.stderr.contains("no interval of before 2001-02-03"), "{}", none.stderr);
+    assert!(none.stderr.contains("the side “before 2001-02-03T00:00:00”"), "{}", none.stderr);
 }
 
 /// Returns the folders of days below a folder of tables, of each table.

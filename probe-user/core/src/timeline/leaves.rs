@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Memory for the calls of chunks that were shown lately.
-const MOST_KEPT: usize = 64 << 20;
+const MOST_KEPT: usize = 32 << 20;
 /// Bytes that each takes besides its calls.
 const EACH: usize = 160;
 

@@ -99,7 +99,7 @@ fn side(
     );
     if survey.hosts() == 0 {
         bail!(
-            "no interval is of {name}: `ctrace fleet report FOLDER --by version` lists what there is"
+            "no interval is of the side “{name}”: `ctrace fleet report FOLDER --by version` lists what there is"
         );
     }
     let side = survey.side();
