@@ -52,6 +52,10 @@
  *   CTRACE_FRAME_COLOUR("physics", 0x33aaff)
  *   CTRACE_FRAME_COLOUR_IN(group, "physics", 0x33aaff)
  *
+ *   CTRACE_THREAD_NAME(name)                     names this thread, as tools and ctrace show it from now on: a
+ *                               text of any kind, of which 15 bytes count. It is no marker: the system call is
+ *                               made whether or not somebody traces
+ *
  * Locks, in C++11 and later
  *
  *   ctrace::lockable<std::mutex> pool("pool");   a mutex with a name: ctrace shows who waits for it, and who
@@ -279,6 +283,17 @@ CTRACE_INLINE_ long ctrace_syscall_(long number, long a, long b, long c, long d)
                      : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                      : "rcx", "r11", "memory");
     return result;
+}
+
+/* Names the calling thread. A name of more than 15 bytes is cut between two characters. */
+CTRACE_INLINE_ void ctrace_name_thread_(const char *name) {
+    char cut[16] = {0};
+    int length = 0;
+    while (length < 16 && name[length]) length++;
+    if (length == 16)
+        for (length = 15; length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80;) length--;
+    __builtin_memcpy(cut, name, (size_t)length);
+    ctrace_syscall_(157 /* prctl */, 15 /* PR_SET_NAME */, (long)cut, 0, 0);
 }
 
 /* Orders stores for the thread's own signal handlers. On x86-64 others see the same order. */
@@ -962,6 +977,7 @@ CTRACE_INLINE_ uint64_t ctrace_float_(double value) {
 #define CTRACE_PLOT_ CTRACE_NO_PLOT_
 #define CTRACE_FRAME_ CTRACE_NO_FRAME_
 #define CTRACE_MESSAGE_ CTRACE_NO_MESSAGE_
+#define ctrace_name_thread_(name) ((void)sizeof(*(name)))
 
 #endif /* CTRACE_ENABLED */
 
@@ -1089,6 +1105,7 @@ enum { CTRACE_TRACE = 1, CTRACE_DEBUG, CTRACE_INFO, CTRACE_WARN, CTRACE_ERROR };
 #define CTRACE_FRAME_COLOUR_IN(group, name, colour)                                                    \
     CTRACE_CHOOSE_(CTRACE_DISABLE_##group, CTRACE_FRAME_, CTRACE_NO_FRAME_)                            \
     (CTRACE_COLOUR_FLAG_, name, CTRACE_RGB_(colour), CTRACE_BEFORE_COLOUR_(#group))
+#define CTRACE_THREAD_NAME(name) ctrace_name_thread_(name)
 #define CTRACE_MESSAGE_COLOR CTRACE_MESSAGE_COLOUR
 #define CTRACE_MESSAGE_COLOR_IN CTRACE_MESSAGE_COLOUR_IN
 #define CTRACE_PLOT_COLOR CTRACE_PLOT_COLOUR

@@ -1,5 +1,5 @@
 //! `message!`, `plot!` and `frame!`: the syntax of points in time. Their expansion is in
-//! `active/point.rs` or `inactive/mod.rs`.
+//! `active/point.rs` or `inactive/mod.rs`. `thread_name!` names the thread that they are in.
 
 /// Writes a message, a formatted text of up to 1008 bytes.
 ///
@@ -166,5 +166,24 @@ macro_rules! __frame_with {
     };
     ($name:expr, $group:expr, $none:expr; color = $($rest:tt)+) => {
         $crate::__frame_with!($name, $group, $none; colour = $($rest)+)
+    };
+}
+
+/// Names this thread, as tools and ctrace show it from now on: a text with arguments, as
+/// [`message!`](crate::message) has one.
+///
+/// ```
+/// use ctrace_marker::thread_name;
+///
+/// let number = 3;
+/// thread_name!("worker {number}");
+/// ```
+///
+/// Of the name, 15 bytes count. This is no marker: the arguments are computed, and the system call is made,
+/// whether or not somebody traces.
+#[macro_export]
+macro_rules! thread_name {
+    ($($text:tt)+) => {
+        $crate::__private::thread_name_of(::core::format_args!($($text)+))
     };
 }

@@ -347,6 +347,16 @@ fn a_thread_has_the_name_that_it_gives_itself() {
         std::fs::read_to_string("/proc/thread-self/comm").unwrap()
     });
     assert_eq!(name, "a worker of yö\n");
+    let (_, names) = on_thread(|| {
+        let (number, name) = (12, "yö");
+        let named = || std::fs::read_to_string("/proc/thread-self/comm").unwrap();
+        thread_name!("worker {number}");
+        let first = named();
+        // The second character of "yö" does not fit, and what comes behind it is not taken, either.
+        thread_name!("{:>13}{}{number}", number, name);
+        [first, named()]
+    });
+    assert_eq!(names, ["worker 12\n", "           12y\n"]);
 }
 
 /// The calls that are interrupted: each takes more than a thousand signals.

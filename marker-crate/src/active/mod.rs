@@ -44,4 +44,5 @@ pub(crate) mod private {
     pub use super::record::{low, tag};
     pub use super::source::{Lazy, Named, Nothing, Sample, Source, formatted};
     pub use super::texts::{Texts, head, id, plain, section};
+    pub use super::thread_name::thread_name_of;
 }

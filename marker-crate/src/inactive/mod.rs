@@ -10,6 +10,7 @@ pub(crate) mod thread_name;
 /// The expansion of the macros.
 pub(crate) mod private {
     pub use super::guard::nothing;
+    pub use super::thread_name::thread_name_of;
 }
 
 /// Checks the texts as the active macro does, and nothing more.

@@ -4,6 +4,7 @@
 #error "not disabled"
 #endif
 int never(int x); /* is nowhere */
+const char *never_named(int x);
 int f(int x);
 int f(int x) {
     CTRACE_FUNCTION;
@@ -51,6 +52,8 @@ int f(int x) {
     CTRACE_PLOT_COLOUR_IN(dev, "d", x, 10);
     CTRACE_FRAME_COLOUR("e", 11);
     CTRACE_FRAME_COLOUR_IN(dev, "f", 12);
+    CTRACE_THREAD_NAME("never");
+    CTRACE_THREAD_NAME(never_named(x));
     return x;
 }
 int main(void) { return f(0); }

@@ -282,7 +282,27 @@ static void check_handlers(void) {
     CHECK(last == n);
 }
 
+static void check_thread_names(void) {
+    static const char *const names[][2] = {
+        {"parser", "parser"},
+        {"fifteen bytes..", "fifteen bytes.."},
+        {"a worker of y\xc3\xb6rk", "a worker of y\xc3\xb6"},
+        {"a worker of yo\xc3\xb6k", "a worker of yo"},
+        {"", ""},
+    };
+    unsigned i;
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        char shown[16];
+        errno = 7;
+        CTRACE_THREAD_NAME(names[i][0]);
+        CHECK(errno == 7);
+        CHECK(ctrace_syscall_(157 /* prctl */, 16 /* PR_GET_NAME */, (long)shown, 0, 0) == 0);
+        CHECK(strcmp(shown, names[i][1]) == 0);
+    }
+}
+
 int main(void) {
+    check_thread_names();
     start_reading();
     check_kinds();
     check_colours();

@@ -32,6 +32,7 @@ fn main() {
     frame!("named", group = "g");
     frame!(group = "g");
     thread_name("forbids");
+    thread_name!("forbids {}", used);
     usdt!(forbids, place, 1, 2_u8);
     assert!(!usdt_enabled!(forbids, place));
     let sum: u64 = (0..3)

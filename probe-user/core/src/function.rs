@@ -325,6 +325,15 @@ impl FunctionInfo {
         self.is_frame || self.point == Some(PointShape::Frame)
     }
 
+    /// Returns whether frames go from one of its hits to the next: it is a frame mark, or a USDT probe that
+    /// has no ends.
+    pub fn is_edge_of_frames(&self) -> bool {
+        match self.point {
+            Some(shape) => shape == PointShape::Frame,
+            None => self.is_point(),
+        }
+    }
+
     /// Returns whether it is the same function of the same run. What its probes cost may have
     /// changed.
     pub(crate) fn is_same(&self, other: &Self) -> bool {

@@ -320,9 +320,9 @@ pub(crate) struct ReportArgs {
     pub files: Vec<PathBuf>,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Exit with 1 if more than this part of the frames (--frame) takes longer: 16.6ms:1%, or 16.6ms
-    /// for any
-    #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::frames_limit, requires = "frame")]
+    /// Exit with 1 if more than this part of the frames takes longer: 16.6ms:1%, or 16.6ms for any. The
+    /// frames are those of --frame, or those that the program marks
+    #[arg(long, value_name = "TIME[:PERCENT]", value_parser = values::frames_limit)]
     pub fail_frames_over: Option<FramesLimit>,
     /// Refused with a hint: a recording has waits, or it has none
     #[arg(long, hide = true)]
@@ -364,11 +364,16 @@ pub(crate) struct ExportArgs {
     /// parquet: the table to write [default: calls]
     #[arg(long, value_enum)]
     pub table: Option<TableArg>,
-    /// frame: the calls of this function are frames, or the times between frame marks of this name
-    #[arg(long, value_name = "FUNCTION")]
+    /// frame: the calls of this function are frames, or the times between frame marks of this name, or
+    /// between hits of this USDT probe. A plain number is that of the frame, as with --frame-number
+    #[arg(long, value_name = "FUNCTION|N")]
     pub frame: Option<String>,
-    /// frame: the number of the frame, from 1 on [default: that of the longest]
-    #[arg(long, value_name = "N", requires = "frame")]
+    /// frame: the same, and never a number
+    #[arg(long, value_name = "FUNCTION")]
+    pub frame_function: Option<String>,
+    /// frame: the number of the frame, from 1 on [default: that of the longest]. The frames are those that
+    /// the program marks, if none are named
+    #[arg(long, value_name = "N")]
     pub frame_number: Option<NonZeroUsize>,
     /// Write at most this much [default: 4096 times the size of the recording, plus 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = values::size)]

@@ -226,8 +226,8 @@ pub(crate) struct OutputArgs {
     #[arg(long = "view", value_name = "VIEW", value_parser = values::view_names())]
     pub views: Vec<String>,
     /// Show why the longest frames take longer than typical ones. A frame is a call of FUNCTION, or the
-    /// time between two frame marks of this name (--view frames)
-    #[arg(long, value_name = "FUNCTION")]
+    /// time between two frame marks of this name, or between two hits of this USDT probe (--view frames)
+    #[arg(long, value_name = "FUNCTION", visible_alias = "frame-function")]
     pub frame: Option<String>,
     /// Add a report for each part. PART is process, exe (program), cgroup, thread, name (all threads of
     /// one name), or 'FUNCTION: ARG': the calls of FUNCTION with each value of ARG (or of retval, its

@@ -7,7 +7,10 @@ use super::{
 };
 use crate::{
     cli::ExportArgs,
-    session::keep::{one_function::frame_function, sink},
+    session::keep::{
+        one_function::{frame_function, marked_frame},
+        sink,
+    },
     ui::{self, text::units::bytes},
 };
 use anyhow::{Context, bail};
@@ -18,6 +21,7 @@ use ctrace_core::function::FunctionInfo;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
     io::{self, ErrorKind, IsTerminal, Write},
+    num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
@@ -73,13 +77,33 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns the frame to write. Without a name, frames are those that the program marks.
 fn chosen_frame(
     args: &ExportArgs,
     functions: &[FunctionInfo],
 ) -> anyhow::Result<Option<ChosenFrame>> {
-    let Some(pattern) = &args.frame else { return Ok(None) };
-    let function = frame_function(pattern, functions)?;
-    Ok(Some(ChosenFrame { function, number: args.frame_number }))
+    let (name, number) = named_frame(args)?;
+    let function = match (name, number) {
+        (Some(pattern), _) => frame_function(pattern, functions)?,
+        (None, Some(_)) => marked_frame(functions)?,
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(ChosenFrame { function, number }))
+}
+
+/// Returns the name of frames and the number of one, as far as given. `--frame` takes either.
+fn named_frame(args: &ExportArgs) -> anyhow::Result<(Option<&str>, Option<NonZeroUsize>)> {
+    let of_function = args.frame_function.as_deref();
+    let Some(frame) = args.frame.as_deref() else {
+        return Ok((of_function, args.frame_number));
+    };
+    match (frame.parse().ok(), args.frame_number) {
+        (Some(number), None) => Ok((of_function, Some(number))),
+        _ if of_function.is_some() => {
+            bail!("--frame and --frame-function both name frames: leave one of them out")
+        }
+        (_, number) => Ok((Some(frame), number)),
+    }
 }
 
 /// Returns the size limit of the output: many times what ctrace's own recordings need.
@@ -123,6 +147,8 @@ fn check(args: &ExportArgs, format: &Format) -> anyhow::Result<()> {
         (args.diff.is_some(), Choice::Older, "--diff"),
         (args.table.is_some(), Choice::Table, "--table"),
         (args.frame.is_some(), Choice::Frame, "--frame"),
+        (args.frame_function.is_some(), Choice::Frame, "--frame-function"),
+        (args.frame_number.is_some(), Choice::Frame, "--frame-number"),
     ];
     for (is_asked, choice, option) in asked {
         if is_asked && !format.takes.contains(&choice) {
@@ -175,4 +201,40 @@ fn progress(calls: u64) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    fn named(options: &str) -> Result<(Option<String>, Option<usize>), String> {
+        let words = format!("ctrace export --format frame {options}");
+        let cli =
+            Cli::try_parse_from(words.split_whitespace()).map_err(|error| error.to_string())?;
+        let Command::Export(args) = cli.command else { panic!("another command") };
+        let (name, number) = named_frame(&args).map_err(|error| error.to_string())?;
+        Ok((name.map(str::to_owned), number.map(NonZeroUsize::get)))
+    }
+
+    #[test]
+    fn a_frame_is_named_by_its_function_or_its_number() {
+        let name = || Some("render".to_owned());
+        let expected = [
+            ("", (None, None)),
+            ("--frame render", (name(), None)),
+            ("--frame render --frame-number 3", (name(), Some(3))),
+            ("--frame-function render --frame 17", (name(), Some(17))),
+            ("--frame-function render --frame-number 4", (name(), Some(4))),
+            ("--frame 17", (None, Some(17))),
+            // Then the name of the frames is a number.
+            ("--frame 17 --frame-number 2", (Some("17".to_owned()), Some(2))),
+        ];
+        for (options, expected) in expected {
+            assert_eq!(named(options), Ok(expected), "{options}");
+        }
+        let error = named("--frame-function render --frame draw").expect_err("two names");
+        assert!(error.contains("leave one of them out"), "{error}");
+    }
 }

@@ -10,7 +10,7 @@ use crate::{
     cli::{FramesLimit, ReportArgs},
     session::{
         keep::{
-            one_function::frame_function,
+            one_function::{frame_function, marked_frame},
             parts::{self, MOST_PARTS, Parts},
             replayed::report_of,
             sink::{Default, Sink},
@@ -20,7 +20,7 @@ use crate::{
     ui::{
         self,
         text::units,
-        views::{TREND, frames::over_budget},
+        views::{FRAMES, TREND, frames::over_budget},
     },
 };
 use anyhow::{anyhow, ensure};
@@ -45,12 +45,13 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     }
     let recording = open(&args.files, &args.query.lens)?;
     let (interval, trend) = intervals(args, recording.period())?;
+    let frames = frames_asked(args, recording.functions())?;
     let spec = ReportSpec { interval, ..spec::report(&args.output, &args.query.select) };
+    let spec = with_frames(spec, frames, recording.functions());
     let mut sink = Sink::open(&spec, Default::Stdout)?.paged();
     let start = recording.start();
     sink.set_epoch_offset(start.epoch_offset_ns.saturating_add(start.zone_ns));
     let (mut verdicts, mut most_left_out) = (Vec::new(), 0);
-    let frames = frames_asked(args, recording.functions())?;
     let extras = Extras { frames, trend, ..sink.extras() };
     let report_of = |query: &Query| report_of(&recording, query, args.output.center, extras);
     for window in windows(args, interval, recording.period())? {
@@ -80,13 +81,34 @@ pub(super) fn main(args: &ReportArgs) -> Result<u8, Failure> {
     Ok(verdicts.contains(&true).into())
 }
 
+/// Returns the frames that are asked for. Without a name, they are those that the program marks.
 fn frames_asked(
     args: &ReportArgs,
     functions: &[FunctionInfo],
 ) -> anyhow::Result<Option<FramesAsked>> {
-    let Some(pattern) = &args.output.frame else { return Ok(None) };
     let budget = args.fail_frames_over.as_ref().map(|limit| limit.time);
-    Ok(Some(FramesAsked { function: frame_function(pattern, functions)?, budget }))
+    let function = match &args.output.frame {
+        Some(pattern) => frame_function(pattern, functions)?,
+        None if budget.is_some() || args.output.views.iter().any(|name| name == FRAMES.name) => {
+            marked_frame(functions)?
+        }
+        None => return Ok(None),
+    };
+    Ok(Some(FramesAsked { function, budget }))
+}
+
+/// Names the frames that were found without a name, and shows them if nothing else is to be shown.
+fn with_frames(
+    mut spec: ReportSpec,
+    frames: Option<FramesAsked>,
+    functions: &[FunctionInfo],
+) -> ReportSpec {
+    let Some(frames) = frames else { return spec };
+    spec.frame.get_or_insert_with(|| functions[frames.function.index()].full().to_string());
+    if spec.views.is_empty() {
+        spec.views.push(FRAMES.name.to_owned());
+    }
+    spec
 }
 
 /// Returns whether too many frames took too long, and says so. `None` if there are no frames.

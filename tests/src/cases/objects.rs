@@ -142,11 +142,14 @@ pub(super) fn a_program_that_forbids_return_probes(env: &Env) -> Result<()> {
 
 pub(super) fn usdt_probes(env: &Env) -> Result<()> {
     let traced = Trace::run(env)?
-        .args(["-u", "ctdemo:*"])
+        .args(["-u", "ctdemo:*", "--frame-function", "ctdemo:tick"])
         .program(&env.targets.get(&program("usdt.c"))?, ["500"])
         .finish()?
         .expect_code(0)?;
     check_hits(&traced, 2)?;
+    // A frame goes from one hit to the next.
+    let frames = &traced.report()?.0["frames"];
+    ensure!(frames["frames"] == 499 && frames["marks"]["unknown"] == 0, "{frames}");
     ensure!(
         traced.finished.stdout.contains("guarded 500"),
         "the semaphore was not up all the time: {}",

@@ -9,7 +9,7 @@ use super::labels::{self, Labels, ThreadLabel};
 use super::out::Out;
 use super::per_path::PerPath;
 use super::{Coverage, ExportError};
-use crate::points::PointShape;
+use crate::function::FunctionInfo;
 use crate::recording::replay::frames::outermost;
 use crate::report::render::json::compact;
 use crate::units::{FuncId, ThreadId};
@@ -142,7 +142,8 @@ impl Frames {
 
 /// Returns all frames. Calls without a known duration are none.
 fn find(excerpt: &Excerpt<'_>, function: FuncId) -> Result<Frames, ExportError> {
-    if PointShape::of(excerpt.recording.functions(), function) == Some(PointShape::Frame) {
+    let info = excerpt.recording.functions().get(function.index());
+    if info.is_some_and(FunctionInfo::is_edge_of_frames) {
         let found = excerpt.marked_frames(function)?;
         let frames = found.each.iter().map(|frame| Frame {
             start: frame.start,

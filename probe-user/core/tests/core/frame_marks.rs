@@ -4,9 +4,9 @@ use crate::support::*;
 use ctrace_core::engine::EngineConfig;
 use ctrace_core::filter::{Filter, ThreadFilter};
 use ctrace_core::formats::{ChosenFrame, Export, Format, Options};
-use ctrace_core::function::{ExitSeen, FunctionInfo};
+use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use ctrace_core::points::PointShape;
-use ctrace_core::recording::replay::{Query, report_with};
+use ctrace_core::recording::replay::{Query, frame_times, report_with};
 use ctrace_core::recording::{End, Recording, Start, Writer};
 use ctrace_core::report::{Extras, FramesAsked, FramesReport};
 use ctrace_core::units::{FuncId, Nanos, Tid};
@@ -17,11 +17,11 @@ const LAST: u64 = 40 * SECOND;
 /// Records a mark each second from the first to the 39th, with a chunk for each two seconds. In the even
 /// ones, another thread than that of `work` marks. `lost`: an event is lost in second 20.
 fn recorded(lost: bool) -> Vec<u8> {
-    let mark = FunctionInfo {
-        point: Some(PointShape::Frame),
-        exit: ExitSeen::Never,
-        ..function("picture")
-    };
+    recorded_with(FunctionInfo { point: Some(PointShape::Frame), ..function("picture") }, lost)
+}
+
+fn recorded_with(mark: FunctionInfo, lost: bool) -> Vec<u8> {
+    let mark = FunctionInfo { exit: ExitSeen::Never, ..mark };
     let config = EngineConfig { record: true, ..EngineConfig::default() };
     let mut engine = engine(&[function("work"), mark], config);
     let mut writer = Writer::new(Vec::new(), &Start::default()).expect("memory takes all");
@@ -115,8 +115,27 @@ fn the_worst_frames_are_slow_for_the_calls_of_another_thread() {
 }
 
 #[test]
+fn hits_of_a_usdt_probe_without_ends_are_edges_of_frames() {
+    let probe = FunctionInfo { kind: FunctionKind::Usdt, ..function("picture") };
+    let of_probe = frames(recorded_with(probe.clone(), true), &Query::default());
+    assert_eq!(of_probe, frames(recorded(true), &Query::default()));
+    assert_eq!(counts(of_probe), (33, 5));
+    let recording = Recording::open(recorded_with(probe, false)).expect("it was just written");
+    let asked = FramesAsked { function: FuncId(1), budget: Some(Nanos(SECOND - 1)) };
+    let times = frame_times(&recording, &Query::default(), asked, 4).expect("not too many");
+    assert_eq!((times.frames, times.over_budget), (38, Some(38)));
+}
+
+#[test]
 fn an_export_has_one_frame_and_its_calls() {
-    let recording = Recording::open(recorded(true)).expect("it was just written");
+    let probe = FunctionInfo { kind: FunctionKind::Usdt, ..function("picture") };
+    for bytes in [recorded(true), recorded_with(probe, true)] {
+        has_one_frame_and_its_calls(bytes);
+    }
+}
+
+fn has_one_frame_and_its_calls(recorded: Vec<u8>) {
+    let recording = Recording::open(recorded).expect("it was just written");
     let export = |number| {
         let frame =
             ChosenFrame { function: FuncId(1), number: std::num::NonZeroUsize::new(number) };

@@ -4,7 +4,7 @@ use crate::{
     target::select::{Patterns, recorded::choose},
     ui::text::first_few,
 };
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use ctrace_core::{function::FunctionInfo, report::render::clean::clean, units::FuncId};
 
 /// Names in the message for a pattern that fits several functions.
@@ -24,7 +24,8 @@ pub(crate) fn one_function(
 }
 
 /// Returns the function whose calls are frames. Of those that the name fits, a scope is meant that the
-/// program calls a frame; else any other function; else a frame mark.
+/// program calls a frame; else any other function with durations; else a frame mark; else a USDT probe
+/// without ends, whose hits are edges of frames.
 pub(crate) fn frame_function(pattern: &str, functions: &[FunctionInfo]) -> anyhow::Result<FuncId> {
     const OPTION: &str = "--frame";
     let texts = [pattern.to_owned()];
@@ -34,8 +35,12 @@ pub(crate) fn frame_function(pattern: &str, functions: &[FunctionInfo]) -> anyho
         let ids = ids.filter(|(_, (info, is_it))| **is_it && is_wanted(info));
         ids.map(|(id, _)| id).collect::<Vec<usize>>()
     };
-    let by_preference: [fn(&FunctionInfo) -> bool; 3] =
-        [|info| info.is_frame, |info| info.point.is_none(), FunctionInfo::marks_frames];
+    let by_preference: [fn(&FunctionInfo) -> bool; 4] = [
+        |info| info.is_frame,
+        |info| !info.is_point(),
+        FunctionInfo::marks_frames,
+        FunctionInfo::is_edge_of_frames,
+    ];
     match by_preference.into_iter().map(of).find(|found| !found.is_empty()) {
         Some(found) => one_of(OPTION, pattern, functions, &found),
         None => bail!(
@@ -43,6 +48,27 @@ pub(crate) fn frame_function(pattern: &str, functions: &[FunctionInfo]) -> anyho
             clean(pattern)
         ),
     }
+}
+
+/// Returns the function with which the program marks frames, if there is one only.
+pub(crate) fn marked_frame(functions: &[FunctionInfo]) -> anyhow::Result<FuncId> {
+    let marks: Vec<usize> =
+        (0..functions.len()).filter(|id| functions[*id].marks_frames()).collect();
+    if let [mark] = marks[..] {
+        return Ok(FuncId(mark as u32));
+    }
+    ensure!(
+        !marks.is_empty(),
+        "the recording has no frame marks: name with --frame the function or the USDT probe whose calls are \
+         frames"
+    );
+    let names: Vec<String> =
+        marks.iter().map(|id| clean(functions[*id].full()).into_owned()).collect();
+    bail!(
+        "the recording has frames of {} names: choose one with --frame: {}",
+        marks.len(),
+        first_few(NAMED, &names)
+    )
 }
 
 fn one_of(
@@ -67,6 +93,7 @@ fn one_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ctrace_core::function::FunctionKind;
     use ctrace_core::points::PointShape;
 
     #[test]
@@ -105,5 +132,38 @@ mod tests {
         let frame = FunctionInfo { is_frame: true, ..FunctionInfo::new("physics", "program") };
         functions.push(frame);
         assert_eq!(find("physics", &functions), Ok(FuncId(5)));
+    }
+
+    #[test]
+    fn a_usdt_probe_without_ends_is_meant_where_nothing_else_fits() {
+        let probe =
+            FunctionInfo { kind: FunctionKind::Usdt, ..FunctionInfo::new("swap", "program") };
+        let pair = FunctionInfo { aliases: vec!["swap__start".into()], ..probe.clone() };
+        let mark =
+            FunctionInfo { point: Some(PointShape::Frame), ..FunctionInfo::new("swap", "program") };
+        let mut functions = vec![FunctionInfo::new("poll", "program"), probe];
+        for (more, expected) in [(None, 1), (Some(mark), 2), (Some(pair), 3)] {
+            functions.extend(more);
+            let found = frame_function("swap", &functions).map_err(|error| error.to_string());
+            assert_eq!(found, Ok(FuncId(expected)));
+        }
+    }
+
+    #[test]
+    fn the_only_frames_that_the_program_marks_need_no_name() {
+        let mark = |name: &str| FunctionInfo {
+            point: Some(PointShape::Frame),
+            ..FunctionInfo::new(name, "program")
+        };
+        let mut functions = vec![FunctionInfo::new("poll", "program")];
+        let find =
+            |functions: &[FunctionInfo]| marked_frame(functions).map_err(|error| error.to_string());
+        let error = find(&functions).expect_err("no marks");
+        assert!(error.contains("no frame marks: name with --frame"), "{error}");
+        functions.push(mark("picture"));
+        assert_eq!(find(&functions), Ok(FuncId(1)));
+        functions.push(FunctionInfo { is_frame: true, ..FunctionInfo::new("physics", "program") });
+        let error = find(&functions).expect_err("two names");
+        assert!(error.ends_with("2 names: choose one with --frame: picture, physics"), "{error}");
     }
 }

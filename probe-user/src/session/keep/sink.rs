@@ -275,8 +275,8 @@ fn view_options(spec: &ReportSpec) -> anyhow::Result<ViewOptions> {
         options.views.iter().any(|name| name.view().needs == ui::views::Needs::Frames);
     ensure!(
         !needs_frame || spec.frame.is_some(),
-        "the view 'frames' needs --frame FUNCTION, whose calls are the frames, or a frame \
-         mark"
+        "the view 'frames' needs --frame FUNCTION, whose calls are the frames, or the name of a frame mark or a \
+         USDT probe"
     );
     Ok(options)
 }

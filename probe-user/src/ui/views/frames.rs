@@ -22,6 +22,10 @@ const LEAST_ROOM: usize = 12;
 const BETWEEN: &str =
     " Times are of all threads of the process; those of the mark are without traced calls.";
 
+/// Told where there are no frames. Marks and probes without ends need two hits for one.
+const NONE: &str = "No frame has a known duration: no call ended in this time, or a mark or probe was hit less than \
+                    twice. Choose a longer time, or another function (--frame).";
+
 /// The warning where each thread has frames of its own under one name.
 const SEVERAL: &str = "Several threads mark these frames: a frame lasts from a mark of any of them to the next one, \
                        and not within one thread. Give each thread's loop a name of its own.";
@@ -36,7 +40,7 @@ fn is_marked_by_several(frames: &FramesReport) -> bool {
 
 pub(super) fn draw(context: &Context<'_>) -> String {
     let Some(frames) = &context.report.frames else {
-        return text::title("Frames") + "No frame has a known duration.\n";
+        return text::title("Frames") + &text::paragraph(NONE, Tone::Plain, context.style);
     };
     let name = clean(&context.report.name_of(frames.function)).into_owned();
     let room = context.style.width.map_or(usize::MAX, |width| width.saturating_sub(TITLE.len()));

@@ -139,7 +139,7 @@ pub(crate) static CALLS: View = View {
 
 pub(crate) static FRAMES: View = View {
     name: "frames",
-    help: "the calls of one function (--frame) as frames: what makes the longest longer than others",
+    help: "calls of a function or times between marks as frames (--frame): what makes the longest longer than others",
     table: RowKind::Frames,
     needs: Needs::Frames,
     as_seen: true,

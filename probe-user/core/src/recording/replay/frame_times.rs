@@ -8,7 +8,7 @@ use super::lens::Lens;
 use super::report::period;
 use super::select::{CallReader, each_part};
 use super::slowest::each_timed;
-use crate::points::PointShape;
+use crate::function::FunctionInfo;
 use crate::recording::Recording;
 use crate::report::FramesAsked;
 use crate::stats::rank::nearest_rank;
@@ -82,10 +82,11 @@ pub fn frame_times(
 ) -> Result<FrameTimes, TooManyFrames> {
     let lens = Lens::new(query, recording.nodes(), recording.functions());
     let (start, end) = period(recording, &lens);
-    let shape = PointShape::of(recording.functions(), asked.function);
-    let (mut frames, unknown) = match shape {
-        Some(PointShape::Frame) => of_marks(recording, &lens, asked, start)?,
-        _ => (of_calls(recording, &lens, asked, start)?, 0),
+    let function = recording.functions().get(asked.function.index());
+    let (mut frames, unknown) = if function.is_some_and(FunctionInfo::is_edge_of_frames) {
+        of_marks(recording, &lens, asked, start)?
+    } else {
+        (of_calls(recording, &lens, asked, start)?, 0)
     };
     frames.sort_unstable_by_key(|frame| (frame.start_ns, frame.thread, frame.duration_ns));
     let columns = columns.clamp(1, MOST_COLUMNS);

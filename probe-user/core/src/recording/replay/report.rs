@@ -20,7 +20,6 @@ use super::timeline::timeline;
 use super::trend::trend;
 use super::values::{self, lost_payloads, values};
 use crate::calls::by_function::ByFunction;
-use crate::points::PointShape;
 use crate::recording::Recording;
 use crate::report::assemble::{Facts, Open};
 use crate::report::{Extras, LossReport, PointsReport, Report, ReportMeta, ThreadReport};
@@ -82,7 +81,8 @@ pub fn report_with(recording: &Recording, query: &Query, mut meta: ReportMeta) -
     });
     let (slowest_calls, points) = slowest_calls.unzip();
     let frames = extras.frames.and_then(|asked| {
-        if PointShape::of(recording.functions(), asked.function) == Some(PointShape::Frame) {
+        let function = recording.functions().get(asked.function.index())?;
+        if function.is_edge_of_frames() {
             let found = between_marks(recording, &lens, chunks, &counted, asked);
             let why = found.as_ref().err().map(|error| format!("there are no frames: {error}"));
             meta.notes.extend(why);
