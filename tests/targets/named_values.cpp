@@ -85,11 +85,13 @@ int main(int argc, char **argv) {
         request.weight = i * 0.25;
         snprintf(request.tag, sizeof request.tag, "t%d", i);
         long before = shop.total;
-        long after = shop.sell(request, {i, 2 * i}, {i * 0.5, i}, i % 3 ? "me" : "another", i, i, -i);
+        /* A zero byte ends no string. */
+        std::string by = i % 3 ? std::string("me") : std::string("an\0other", 8);
+        long after = shop.sell(request, {i, 2 * i}, {i * 0.5, i}, by, i, i, -i);
         printf("call {\"function\":\"Shop::sell\",\"values\":{\"total\":%ld,\"level\":%u,\"length\":%d,\"method\":\"%s\","
                "\"path\":\"/path\",\"y\":%d,\"weight\":%g,\"tag\":\"%s\",\"by\":\"%s\",\"n\":%d,\"last\":%d,\"retval\":%ld}}\n",
                before, (unsigned char)i, -i, request.method.c_str(), i * 1000, request.weight, request.tag,
-               i % 3 ? "me" : "another", (unsigned char)i, (short)-i, after);
+               i % 3 ? "me" : "an\\u0000other", (unsigned char)i, (short)-i, after);
         printf("call {\"function\":\"pick\",\"values\":{\"which\":%d,\"retval\":\"%s\"}}\n", i, pick(i));
         Kind kind = i % 4 == 3 ? Kind(17) : i % 4 == 2 ? Kind::hot : i % 4 ? Kind::warm : Kind::cold;
         Job job = {0, i % 3 ? BUSY : STUCK};

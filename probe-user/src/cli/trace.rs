@@ -16,7 +16,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
     Examples:\n  \
     sudo ctrace trace -f 'parse*' --arg 'parse: path=0:str' --ret 'parse: i32' -- ./tool file\n  \
     sudo ctrace trace redis-server --arg 'dictFind: key=1:str' --ret 'dictFind: ptr' -d 3\n  \
-    sudo ctrace trace 4711 -u 'libc:setjmp' -o calls.txt\n  \
+    sudo ctrace trace 4711 -u 'libstdcxx:throw' -o throws.txt\n  \
     sudo ctrace trace 4711 -f 'handle_*' --min-duration 10ms     only slow calls\n  \
     ctrace trace trace.ctrace --time 10s..11s --thread 'worker-*'\n  \
     ctrace trace trace.ctrace -f 'handle_*' --json | jq -c 'select(.duration_ns > 1e6)'"

@@ -92,7 +92,7 @@ pub(super) fn main(args: &ListArgs, verbose: u8) -> Result<u8, Failure> {
     let out = if args.json { out } else { out.paged() };
     let mut out = BufWriter::new(out.into_writer());
     let written = match args.json {
-        true => to_json(&decided, &mut out),
+        true => to_json(&decided, verbose > 0, &mut out),
         false => {
             let more = match scopes {
                 0 => String::new(),
@@ -261,12 +261,17 @@ fn marker_json(sites: &[MarkerSite]) -> Vec<serde_json::Value> {
 }
 
 /// A list written row by row: all rows together would be several times as large as the object.
-struct Functions<'a>(&'a [Decided]);
+struct Functions<'a> {
+    decided: &'a [Decided],
+    /// With what functions and USDT probes are passed.
+    detailed: bool,
+}
 
 impl Serialize for Functions<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|(row, placement)| {
+        serializer.collect_seq(self.decided.iter().map(|(row, placement)| {
             let is_marker = row.kind == FunctionKind::Marker;
+            let has_arguments = self.detailed && !is_marker && !row.arguments.is_empty();
             json!({
                 "name": row.name, "kind": row.kind, "group": row.group, "aliases": row.aliases,
                 "object": row.object, "file": row.file, "line": row.line,
@@ -277,6 +282,7 @@ impl Serialize for Functions<'_> {
                 "call": row.call.as_ref().map(|(call, _)| call),
                 "begins_call": row.call.as_ref().map(|(_, is_start)| is_start),
                 "point": row.point, "values": is_marker.then_some(&row.arguments),
+                "arguments": has_arguments.then_some(&row.arguments),
                 "inlined": (!row.inlined.is_empty()).then_some(&row.inlined),
                 "sites": is_marker.then(|| marker_json(&row.marker_sites)),
             })
@@ -285,13 +291,13 @@ impl Serialize for Functions<'_> {
     }
 }
 
-fn to_json(decided: &[Decided], out: &mut impl Write) -> std::io::Result<()> {
+fn to_json(decided: &[Decided], detailed: bool, out: &mut impl Write) -> std::io::Result<()> {
     #[derive(Serialize)]
     struct List<'a> {
         functions: Functions<'a>,
         schema: &'a str,
     }
-    let list = List { functions: Functions(decided), schema: "ctrace.list.v1" };
+    let list = List { functions: Functions { decided, detailed }, schema: "ctrace.list.v1" };
     write_pretty(&list, out)
 }
 
@@ -324,6 +330,13 @@ mod tests {
         let how = |detailed| lines(&decided, detailed).next().unwrap().how;
         assert_eq!(how(true).as_deref(), Some("arguments: 8@%rax 4@$5"));
         assert_eq!(how(false), None);
+        let arguments = |detailed| {
+            let mut json = Vec::new();
+            to_json(&decided, detailed, &mut json).unwrap();
+            let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            json["functions"][0]["arguments"].clone()
+        };
+        assert_eq!((arguments(true), arguments(false)), (json!("8@%rax 4@$5"), json!(null)));
     }
 
     #[test]
@@ -372,7 +385,7 @@ mod tests {
         assert!(how.starts_with("marker: free while off, about 25 ns while on"), "{how}");
         assert_eq!(how.matches("0x").count(), 2, "{how}");
         let mut json = Vec::new();
-        to_json(&decided, &mut json).unwrap();
+        to_json(&decided, true, &mut json).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         let scope = &json["functions"][0];
         assert_eq!((&scope["name"], &scope["group"]), (&json!("step"), &json!("prod")));

@@ -14,7 +14,10 @@ use ctrace_core::{
     formats::stream::{Lost, Message, Scene},
     function::FunctionInfo,
     points::Level,
-    report::{LOST_TEXT, UNREADABLE, render::clean::is_harmful},
+    report::{
+        LOST_TEXT, UNREADABLE,
+        render::clean::{clean, is_harmful},
+    },
     units::FuncId,
 };
 use std::fmt::Write as _;
@@ -82,13 +85,16 @@ impl TextMessages {
             });
             self.line += shown.as_deref().unwrap_or("       ");
         }
-        let text = match message.text() {
-            Some(text) => escaped(text.to_string().trim_end_matches('\n')),
+        let own = message.text().map(ToString::to_string);
+        let text = match &own {
+            Some(text) => escaped(text.trim_end_matches('\n')),
             None if message.is_lost() => LOST_TEXT.to_owned(),
             None => UNREADABLE.to_owned(),
         };
+        // Names are escaped in another way than texts.
+        let cleaned = own.as_deref().map_or(text.as_str().into(), clean);
         let function = self.functions.get(call.function.index());
-        let category = function.map_or("?", |function| function.category(&text));
+        let category = function.map_or("?", |function| function.category(&cleaned));
         let colour = function.and_then(|function| function.colour);
         let mut around = self.around(scene, message);
         if !around.is_empty() && !category.is_empty() {

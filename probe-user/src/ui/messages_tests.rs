@@ -7,7 +7,10 @@ use ctrace_common::{Kind, TEXTS};
 use ctrace_core::{
     colour::Colour,
     engine::Engine,
-    formats::stream::{Lines, Live, Messages, Scene, StreamLine, replay},
+    formats::{
+        JsonLines, JsonMessages,
+        stream::{Lines, Live, Messages, Scene, StreamLine, replay},
+    },
     function::{FunctionInfo, FunctionKind, ValueInfo, ValueKind},
     points::PointShape,
     recording::{Block, End, Recording, Start, Writer, replay::Query},
@@ -127,6 +130,74 @@ fn a_recording_has_the_same_lines() {
     replay(&recording, &Query::default(), &mut coloured).expect("sound");
     let coloured = coloured.text();
     assert!(coloured.contains("\x1b[1;33mWARN\x1b[0m   \x1b[2mhandle > \x1b[0m"), "{coloured:?}");
+}
+
+/// Messages and calls as JSON.
+#[derive(Default)]
+struct Json(Messages, JsonMessages, JsonLines, Vec<u8>);
+
+impl Lines for Json {
+    fn define(&mut self, scene: &Scene<'_>) {
+        self.0.define(scene.recording.functions());
+        self.1.define(scene);
+        self.2.define(scene);
+    }
+
+    fn line(&mut self, scene: &Scene<'_>, line: &StreamLine<'_>) -> io::Result<()> {
+        if let Some(message) = self.0.of(line) {
+            self.1.line(scene, &message, &mut self.3);
+        }
+        self.2.line(scene, line, &mut self.3);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn json_has_the_names_of_threads_as_they_are() {
+    let mut live = Live::new(Start::default(), Nanos::ZERO);
+    let mut json = Json::default();
+    for block in &said() {
+        live.take(block, &mut json).expect("blocks of an engine are sound");
+    }
+    live.end(Nanos(20 * MS), &mut json).expect("memory takes all");
+    let text = String::from_utf8(json.3).expect("text");
+    let of_worker = text.lines().filter(|line| line.contains("\"tid\":1234,"));
+    let of_worker: Vec<&str> = of_worker.collect();
+    assert_eq!(of_worker.len(), 4, "two messages, each also a call: {text}");
+    for line in of_worker {
+        assert!(line.contains(r#""thread":"wor\u001bker""#), "{line}");
+    }
+}
+
+/// A name without arguments is its own text, and the two are escaped in different ways.
+#[test]
+fn a_message_that_is_its_own_name_is_said_once() {
+    let mut engine = engine();
+    let said = "one\r\n\x1b[2Jline";
+    let info = FunctionInfo {
+        kind: FunctionKind::Marker,
+        point: Some(PointShape::Message { level: None }),
+        values: vec![ValueInfo::new("message", ValueKind::LongText)],
+        group: Some("net".into()),
+        ..FunctionInfo::new(said, "program")
+    };
+    let function = engine.add_function(info).0;
+    let mut probes = Probes(&mut engine, 7);
+    probes.event(MS, function, Kind::Point);
+    probes.values((MS, function), &[said.len() as u64], Some(said.as_bytes()), 1 << TEXTS);
+    let mut live = Live::new(Start::default(), Nanos::ZERO);
+    let mut printed = Printed::new(PLAIN_STYLE);
+    for block in blocks(&mut engine, &[10 * MS]) {
+        live.take(&block, &mut printed).expect("blocks of an engine are sound");
+    }
+    live.end(Nanos(20 * MS), &mut printed).expect("memory takes all");
+    let text = printed.text();
+    assert!(text.ends_with(" net: one\\r\\n\\u{1b}[2Jline\n"), "{text:?}");
+    assert_eq!(text.matches("one").count(), 1, "{text:?}");
 }
 
 #[test]

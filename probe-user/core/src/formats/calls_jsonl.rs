@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 const LAYOUT: LineLayout = LineLayout {
     thread: |thread| {
-        let (pid, tid, name) = (thread.pid, thread.tid, compact(&thread.name));
+        let (pid, tid, name) = (thread.pid, thread.tid, &thread.name_in_json);
         format!("{{\"pid\":{pid},\"tid\":{tid},\"thread\":{name},\"start_ns\":")
     },
     between: b",\"duration_ns\":",

@@ -108,7 +108,6 @@ impl Known {
     ) {
         let (pid, tid) = (thread.pid, thread.tid);
         let mut name = |what: &str, name: &str, separator: &str| {
-            let name = compact(name);
             out.text(&format!(
                 "{separator}\n{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{tid},\"name\":\"{what}\",\
                  \"args\":{{\"name\":{name}}}}}"
@@ -116,10 +115,10 @@ impl Known {
         };
         let separator = if self.processes.is_empty() { "" } else { "," };
         if self.processes.insert(pid) {
-            name("process_name", &labels::process(recording, pid), separator);
+            name("process_name", &compact(&labels::process(recording, pid)), separator);
         }
         if self.threads.insert((pid, tid, thread.name.clone())) && !thread.name.is_empty() {
-            name("thread_name", &thread.name, ",");
+            name("thread_name", &thread.name_in_json, ",");
         }
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn write(excerpt: &Excerpt<'_>, mut out: Out<'_>) -> Result<Coverage,
     let mut thread_text = |thread: ThreadId| {
         let label = threads.entry(thread);
         let label = label.or_insert_with(|| labels::thread(excerpt.recording, thread));
-        format!(",\"thread\":{},\"thread_name\":{}", label.tid, compact(&label.name))
+        format!(",\"thread\":{},\"thread_name\":{}", label.tid, label.name_in_json)
     };
     let name = |path: u32| {
         let function = nodes[path as usize].func;

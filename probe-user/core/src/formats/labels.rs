@@ -6,7 +6,7 @@ use crate::goroutines::id_beside_name;
 use crate::names::cut;
 use crate::recording::Recording;
 use crate::report::TargetReport;
-use crate::report::render::clean::clean;
+use crate::report::render::{clean::clean, json::compact};
 use crate::units::{FuncId, ThreadId, Tid};
 
 /// Limit of a name, in bytes. A hostile recording may have longer ones.
@@ -71,6 +71,8 @@ pub(crate) struct ThreadLabel {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) name: String,
+    /// The name in JSON, which escapes in its own way.
+    pub(crate) name_in_json: String,
 }
 
 impl ThreadLabel {
@@ -86,8 +88,9 @@ pub(crate) fn thread(recording: &Recording, id: ThreadId) -> ThreadLabel {
             pid: thread.pid.0,
             tid: thread.tid.0,
             name: short(&clean(&thread.name)).to_owned(),
+            name_in_json: compact(short(&thread.name)),
         },
-        None => ThreadLabel { pid: 0, tid: id.0, name: String::new() },
+        None => ThreadLabel { pid: 0, tid: id.0, name: String::new(), name_in_json: compact("") },
     }
 }
 

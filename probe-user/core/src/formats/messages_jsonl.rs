@@ -27,9 +27,9 @@ impl JsonMessages {
     pub fn line(&mut self, scene: &Scene<'_>, message: &Message<'_>, to: &mut Vec<u8>) {
         let call = message.call;
         let thread = self.threads.entry(call.thread).or_insert_with(|| {
-            let labels::ThreadLabel { pid, tid, name } =
+            let labels::ThreadLabel { pid, tid, name_in_json, .. } =
                 labels::thread(scene.recording, call.thread);
-            format!(",\"pid\":{pid},\"tid\":{tid},\"thread\":{}", compact(&name))
+            format!(",\"pid\":{pid},\"tid\":{tid},\"thread\":{name_in_json}")
         });
         let path = self.paths.get(call.path, scene.nodes.len(), |path| {
             let frames = self.labels.path(scene.nodes, path);

@@ -97,7 +97,8 @@ impl MessageLines {
         if self.messages.is_empty() {
             remarks.push(
                 "nothing that was traced has messages. A USDT probe has, if its text is read: --arg \
-                 'PROVIDER:PROBE: 0:str', or --provider FILE. A program has that writes them by markers"
+                 'PROVIDER:PROBE: 0:str', or --provider FILE. A program has that writes them by markers: beside \
+                 --arg or -u, choose these with -m '*'"
                     .to_owned(),
             );
         }

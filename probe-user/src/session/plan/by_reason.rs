@@ -1,7 +1,7 @@
-//! Functions by the reason for which something is not done with them. A pattern may match a thousand functions:
-//! a note tells each reason once, with the first of its functions.
+//! Functions, or USDT probes, by the reason for which something is not done with them. A pattern may match a
+//! thousand of them: a note tells each reason once, with the first of those that it holds for.
 
-use crate::ui::text::units::{count, counted};
+use crate::ui::text::units::count;
 
 /// Functions that are named for a reason.
 const NAMED: usize = 3;
@@ -43,16 +43,23 @@ impl ByReason {
 
     /// Tells the functions and their reasons, behind what they share; `None` if there are none.
     pub(super) fn tell(&self) -> Option<String> {
+        self.tell_as(["function", "functions"])
+    }
+
+    /// Does the same for things with another name, for one and for several.
+    pub(super) fn tell_as(&self, [one, many]: [&str; 2]) -> Option<String> {
         let told = self.reasons.iter().map(|of| {
             let first = of.first.join(", ");
             match of.functions {
                 few if few <= NAMED as u64 => format!("{first}: {}", of.why),
-                more => format!("{} functions, such as {first}: {}", count(more), of.why),
+                more => format!("{} {many}, such as {first}: {}", count(more), of.why),
             }
         });
-        let others = (self.others > 0).then(|| {
-            counted(self.others, "function for another reason", "functions for other reasons")
-        });
+        let others = match self.others {
+            0 => None,
+            1 => Some(format!("1 {one} for another reason")),
+            more => Some(format!("{} {many} for other reasons", count(more))),
+        };
         let told: Vec<String> = told.chain(others).collect();
         (!told.is_empty()).then(|| told.join("; "))
     }
@@ -79,5 +86,10 @@ mod tests {
         let told = "a: no debug information; 4 functions, such as b, c, d: it is too short; f: it is deep; \
                     2 functions for other reasons";
         assert_eq!(all.tell().as_deref(), Some(told));
+        let told = all.tell_as(["probe", "probes"]).expect("reasons");
+        assert!(
+            told.contains("; 4 probes, such as b, ")
+                && told.ends_with("; 2 probes for other reasons")
+        );
     }
 }

@@ -300,8 +300,11 @@ mod tests {
             assert_eq!((planned.info.values.len(), notes.len()), (1, 0));
         }
         let why = "debug information does not say where it is; give its place and type, such as 0:u64 for the first integer";
-        let note = |value| format!("`{value}` is not read in 4 functions, such as f, f, f: {why}");
-        let of_all = vec![note("key"), note("retval")];
+        let of_result = "debug information does not say what it returns; give the type of the result, such as 'FUNCTION: i64'; \
+                         there are i8 u8 i16 u16 i32 u32 i64 u64 bool char ptr str";
+        let note =
+            |value, why| format!("`{value}` is not read in 4 functions, such as f, f, f: {why}");
+        let of_all = vec![note("key", why), note("retval", of_result)];
         assert_eq!(planner.absent.take(), Lacking { of_all, ..Lacking::default() });
         assert_eq!(planner.absent.take(), Lacking::default());
     }

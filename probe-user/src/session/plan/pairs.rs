@@ -71,6 +71,7 @@ impl Planner {
                 true => JoinClue::ByFrame,
                 false => JoinClue::ByOrder,
             };
+            let begins_at = starts.first().map(|site| site.address);
             let (variables, asked) = (&chosen.variables, chosen.asked(pair.start));
             // An end that the stack pointer joins would have to find the name of its call.
             let named = (joined == JoinClue::ByOrder)
@@ -84,9 +85,14 @@ impl Planner {
                     (None, values, starts)
                 }
             };
+            // A method of a language is not where its interpreter is.
+            let place = begins_at.filter(|_| named_by.is_none());
+            let place = place.and_then(|address| object.source_line(address));
             let order = if pair.nests { ByOrder::Nested } else { ByOrder::InTurn };
             let aliases = pair.parts();
             let info = FunctionInfo {
+                line: place.as_ref().and_then(|place| place.line),
+                file: place.map(|place| place.file),
                 kind: FunctionKind::Usdt,
                 group: Some(Arc::clone(&start.provider)),
                 exit: ExitSeen::ByExitSites,
@@ -178,6 +184,21 @@ mod tests {
         let expected =
             expected.map(|(name, joined, places, nests)| (name.to_owned(), joined, places, nests));
         assert_eq!(planned(Patterns { usdt: &usdt, ..Patterns::default() }), expected);
+    }
+
+    #[test]
+    fn a_pair_has_the_place_in_the_source_where_it_begins() {
+        let built = compile("gcc -g -O0", "c", SOURCE);
+        let mapped = [MappedObject::from_file(&built.program, true).unwrap()];
+        let usdt = ["in_one".to_owned()];
+        let asked = Patterns { usdt: &usdt, ..Patterns::default() };
+        let selector = Selector::parse(asked).unwrap();
+        let plan = Planner::new(selector, 100, Returns::Auto).plan(&mapped).unwrap();
+        let of = &plan.planned().next().expect("the pair").info;
+        let file = of.file.as_deref().expect("a file");
+        assert!(file.ends_with(".c"), "{file}");
+        let line = SOURCE.lines().position(|line| line.contains("PROBE(\"in_one__start"));
+        assert_eq!(of.line, line.map(|at| at as u32 + 1));
     }
 
     #[test]

@@ -40,6 +40,6 @@ impl Described for Plain {
     }
 
     fn result(&self) -> Result<Typed, NoValue> {
-        Err(NoValue::NotDescribed)
+        Err(NoValue::ResultNotDescribed)
     }
 }

@@ -1,6 +1,6 @@
 //! USDT probes in a plan: the places that carry a probe, and the values read there.
 
-use super::{Plan, Planned, Planner, Refused, Sites, values::Variables};
+use super::{Plan, Planned, Planner, Refused, Sites, by_reason::ByReason, values::Variables};
 use crate::target::{
     object::Object,
     place::{Refusal, usdt_site},
@@ -8,7 +8,7 @@ use crate::target::{
     select::Selection,
     usdt::{UsdtProbe, UsdtSite},
 };
-use crate::ui::text::{first_of, units::counted};
+use crate::ui::text::units::counted;
 use ctrace_core::function::{ExitSeen, FunctionInfo, FunctionKind};
 use ctrace_core::report::render::clean::clean;
 use std::sync::Arc;
@@ -86,18 +86,17 @@ impl Planner {
     }
 }
 
-/// Returns a note on probes that have no place which carries one.
+/// Returns a note on probes that have no place which carries one, each with its reason.
 fn left_out(refused: &[Refused]) -> Option<String> {
-    const MOST_NAMED: usize = 3;
     let first = refused.first()?;
-    let named: Vec<_> = refused.iter().take(MOST_NAMED).map(|probe| clean(&probe.name)).collect();
+    let mut reasons = ByReason::default();
+    refused.iter().for_each(|probe| reasons.add(&clean(&probe.name), probe.why.to_string()));
     let are = if refused.len() == 1 { "is" } else { "are" };
     Some(format!(
-        "{} of {} {are} not traced: {}: {}; `ctrace list -v` tells about each",
+        "{} of {} {are} not traced: {}; `ctrace list -v` tells about each",
         counted(refused.len() as u64, "chosen USDT probe", "chosen USDT probes"),
         clean(&first.object),
-        first_of(&named, refused.len()),
-        first.why
+        reasons.tell_as(["probe", "probes"])?,
     ))
 }
 
@@ -136,4 +135,49 @@ pub(super) fn probed_sites(
         None => {}
     }
     Some(sites)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{
+        fixtures::compile,
+        place::Returns,
+        process::maps::MappedObject,
+        select::{Patterns, Selector},
+    };
+
+    const SOURCE: &str = r#"
+        #define PROBE(name, nop) __asm__ volatile("990: .byte " nop "\n.pushsection .note.stapsdt,\"\",\"note\"\n" \
+            ".balign 4\n.4byte 992f-991f, 994f-993f, 3\n991: .asciz \"stapsdt\"\n992: .balign 4\n" \
+            "993: .8byte 990b, 0, 0\n.asciz \"app\"\n.asciz \"" name "\"\n" \
+            ".asciz \"\"\n994: .balign 4\n.popsection")
+        int main(int c, char **v) {
+            PROBE("carried", "0x90");
+            PROBE("five", "0x0f,0x1f,0x44,0,0");
+            PROBE("ten", "0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0");
+            PROBE("ten_too", "0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0");
+            return c;
+        }
+    "#;
+
+    #[test]
+    fn each_probe_is_left_out_for_its_own_reason() {
+        let built = compile("gcc -O1", "c", SOURCE);
+        let mapped = [MappedObject::from_file(&built.program, true).unwrap()];
+        let usdt = ["*".to_owned()];
+        let selector = Selector::parse(Patterns { usdt: &usdt, ..Patterns::default() }).unwrap();
+        let plan = Planner::new(selector, 100, Returns::Auto).plan(&mapped).unwrap();
+        let why = |name: &str| {
+            let of = plan.refused.iter().find(|probe| &*probe.name == name).expect(name);
+            of.why.to_string()
+        };
+        let [five, ten] = [why("app:five"), why("app:ten")];
+        assert_ne!(five, ten);
+        let told = format!(
+            "3 chosen USDT probes of program are not traced: app:five: {five}; app:ten, app:ten_too: {ten}; \
+             `ctrace list -v` tells about each"
+        );
+        assert_eq!(plan.notes, [told]);
+    }
 }

@@ -12,7 +12,7 @@ use crate::{
         object::Object,
         usdt::{
             UsdtProbe, UsdtSite,
-            arguments::{Argument, Unread, parse},
+            arguments::{Argument, Unread, count, parse},
             methods,
             provider::{Declared, ProviderFile, declared},
         },
@@ -23,13 +23,17 @@ use crate::{
     },
 };
 use anyhow::anyhow;
-use ctrace_common::{Operand, ValueForm, ValueSources};
+use ctrace_common::{MAX_VALUES, Operand, ValueForm, ValueSources};
 use ctrace_core::function::{ValueInfo, ValueKind};
 use ctrace_core::report::NOT_READ;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
 };
+
+/// The reason why arguments behind the last one that is read are not.
+const ROOM: &str = "only the first 12 arguments of a probe are";
+const _: () = assert!(MAX_VALUES == 12);
 
 /// The characters of an argument that a note shows.
 const SHOWN: usize = 40;
@@ -290,6 +294,7 @@ impl Values {
                 lengths.push(length);
             }
         }
+        unread.extend(beyond_the_last(sites));
         values.add_lengths(lengths, sites, &parsed, variables, &mut sources, &mut unread);
         values.finish(sources, unread)
     }
@@ -393,6 +398,16 @@ fn what_is_unread<T>(place: usize, text: &str, numbers: &[Result<T, Unread>]) ->
     let shown = text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end]);
     let more = if shown.len() < text.len() { "…" } else { "" };
     Some(format!("arg{place} ({shown}{more}) is not read: {why}"))
+}
+
+/// Returns a note on the arguments for which there is no room, if there are any.
+fn beyond_the_last(sites: &[UsdtSite]) -> Option<String> {
+    let most = sites.iter().map(|site| count(&site.arguments)).max()?;
+    match most.checked_sub(MAX_VALUES)? {
+        0 => None,
+        1 => Some(format!("arg{MAX_VALUES} is not read: {ROOM}")),
+        _ => Some(format!("arg{MAX_VALUES} to arg{} are not read: {ROOM}", most - 1)),
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod classes;
 mod confirmed;
+mod declared;
 mod function_entries;
 mod goroutines;
 mod inlined;

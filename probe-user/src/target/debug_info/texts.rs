@@ -10,6 +10,8 @@ pub(crate) enum TextAt {
     Counted {
         address: u64,
         length: u64,
+        /// A 0 ends it as well, as what reads no lengths needs it.
+        is_ended: bool,
     },
 }
 
@@ -36,6 +38,8 @@ const fn known(
 }
 
 const VIEW: Named = Named::BeginsWith("basic_string_view<char,");
+/// The address in a `std::string` of libstdc++.
+const STRING_POINTER: &[&str] = &["_M_dataplus", "_M_p"];
 const RUST_TEXT: &str = "&str";
 const RUST_STRING: Named = Named::Exactly("String");
 /// Bytes are shown as a text.
@@ -44,8 +48,10 @@ const RUST_POINTER: &[&str] = &["data_ptr"];
 const RUST_LENGTH: Option<&[&str]> = Some(&["length"]);
 
 /// Those of libstdc++, libc++ and of Rust since 1.60.
-const ALL: [Known; 10] = [
-    known(Named::Anything, &["_M_dataplus", "_M_p"], None),
+const ALL: [Known; 11] = [
+    known(Named::Anything, STRING_POINTER, Some(&["_M_string_length"])),
+    // The older one has its length before the text.
+    known(Named::Anything, STRING_POINTER, None),
     known(VIEW, &["_M_str"], Some(&["_M_len"])),
     known(VIEW, &["__data_"], Some(&["__size_"])),
     known(Named::Exactly(RUST_TEXT), RUST_POINTER, RUST_LENGTH),
@@ -86,7 +92,8 @@ pub(crate) fn text_at(types: DebugTypes<'_>, structure: EntryAt) -> Option<TextA
             Some(path) => {
                 let (length, shape) = member_at(types, structure, path)?;
                 let is_length = shape == Shape::Integer { bytes: 8, signed: false };
-                is_length.then_some(TextAt::Counted { address, length })
+                let is_ended = known.address == STRING_POINTER;
+                is_length.then_some(TextAt::Counted { address, length, is_ended })
             }
         }
     })

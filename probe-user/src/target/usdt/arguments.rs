@@ -77,6 +77,11 @@ pub fn parse(text: &str) -> Vec<Argument<'_>> {
     pieces(text).take(MAX_VALUES).map(one).collect()
 }
 
+/// Returns the number of arguments of a site, also of those that [`parse`] leaves out.
+pub fn count(text: &str) -> usize {
+    if text.len() > LONGEST { 0 } else { pieces(text).count() }
+}
+
 /// Splits the text at blanks, except those within parentheses.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;

@@ -1,6 +1,7 @@
 //! Parses what `--arg`, `--ret` and `--where` ask for: values of calls, by function or USDT probe.
 
 use super::abi::{NoPosition, Position, Type};
+use super::asked_parts::{is_probe, lacks_comma, split};
 pub(crate) use super::asked_place::AskedPlace;
 use super::condition::{self, AskedCondition, ConditionError};
 use super::named::NamedPath;
@@ -57,6 +58,8 @@ pub(crate) enum AskedError {
          such as 0:u64 or key=1:str"
     )]
     Form(String),
+    #[error("`{0}` lacks a comma between two arguments; write them as in 'FUNCTION: 0:u64, 1:str'")]
+    NoComma(String),
     #[error("`{0}` is no type; there are {names}", names = Type::NAMES)]
     Type(String),
     #[error("`{0}` is no type of a result; there are {names}", names = Type::RESULTS)]
@@ -67,7 +70,9 @@ pub(crate) enum AskedError {
     )]
     Position(String),
     #[error(
-        "`{0}` is no argument of a USDT probe; they are numbered from 0, as `list -v` shows them"
+        "`{0}` is no argument of a USDT probe; they are numbered from 0 to {last}, as `list -v` \
+         shows them",
+        last = MAX_VALUES - 1
     )]
     OfNote(String),
     #[error(
@@ -111,6 +116,9 @@ impl AskedValues {
     pub(crate) fn arguments(text: &str) -> Result<Self, AskedError> {
         let no_argument = || AskedError::NoArgument(text.to_owned());
         let (mut functions, mut list) = split(text).ok_or_else(no_argument)?;
+        if let Some(joined) = list.split(',').find(|piece| lacks_comma(piece)) {
+            return Err(AskedError::NoComma(joined.trim().to_owned()));
+        }
         let is_usdt = is_probe(list);
         if is_usdt {
             let (probe, rest) = list.split_once(':').ok_or_else(no_argument)?;
@@ -199,27 +207,6 @@ pub(crate) fn check(
         }
     }
     Ok(())
-}
-
-/// Splits at the colon behind the functions: the first one that is no part of `::`. A regular
-/// expression, or the path of an object, may have others, but a slash comes behind them.
-fn split(text: &str) -> Option<(&str, &str)> {
-    let from = text.rfind('/').unwrap_or(0);
-    let at = (from..text.len()).find(|&at| is_single_colon(text, at))?;
-    let (functions, rest) = (text[..at].trim(), text[at + 1..].trim());
-    (!functions.is_empty() && !rest.is_empty()).then_some((functions, rest))
-}
-
-/// Returns whether there is a colon at this place that is no part of `::`.
-pub(super) fn is_single_colon(text: &str, at: usize) -> bool {
-    let is_colon = |at: usize| text.as_bytes().get(at) == Some(&b':');
-    is_colon(at) && !is_colon(at + 1) && !(at > 0 && is_colon(at - 1))
-}
-
-/// Returns whether what is behind the first colon begins with the name of a USDT probe: an argument
-/// has one colon, and the name has another.
-fn is_probe(list: &str) -> bool {
-    list.split(',').next().is_some_and(|first| first.matches(':').count() == 2)
 }
 
 /// Parses `[NAME=]POS:TYPE`, or `[NAME=]PATH[:TYPE]` with a name of the source.
@@ -397,6 +384,9 @@ mod tests {
             ("f: len, len", "`len` is asked for twice"),
             ("f: 0:u64,", "`` is no argument"),
             ("f: 0:int", "`int` is no type; there are i8 u8 "),
+            ("f: 0:u64 1:str", "`0:u64 1:str` lacks a comma between two arguments"),
+            ("f: 0:u8, key = 1: u64 s0:str", "`key = 1: u64 s0:str` lacks a comma"),
+            ("p:q: 0:str 1:str", "`q: 0:str 1:str` lacks a comma"),
             ("f: x y:u64", "`x y` is no place of an argument; 0 to 5 are"),
             ("f: 6:u64", "there is no register 6: only six"),
             ("f: 7:u64", "parameter 7 is s1, on the stack"),

@@ -1,7 +1,8 @@
 //! Parses what `--where` asks for: a condition on the arguments of a function.
 
 use super::abi::{NoPosition, Position, Type};
-use super::asked::{AskedError, AskedPlace, argument, is_single_colon};
+use super::asked::{AskedError, AskedPlace, argument};
+use super::asked_parts::is_single_colon;
 use super::joined::{self, Alternatives};
 use super::literal::{LONGEST_TEXT, Literal, literal};
 use super::named::{SHOWN, Typed, known};
@@ -154,7 +155,9 @@ impl AskedComparison {
             (Literal::Float(with), Type::Float { bytes }) => {
                 Ok(self.with_float(operand, f64::from_bits(*with), bytes))
             }
-            _ if matches!(value.source.1, ValueForm::Counted(_)) => Err(Mismatch::Counted(name())),
+            _ if matches!(value.source.1, ValueForm::Counted(_)) && !value.is_ended => {
+                Err(Mismatch::Counted(name()))
+            }
             (Literal::Text(bytes), Type::Text) => {
                 let mut text = [0; COMPARED_TEXT];
                 text[..bytes.len()].copy_from_slice(bytes);

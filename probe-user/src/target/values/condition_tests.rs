@@ -20,7 +20,9 @@ fn of(text: &str, of: Type) -> Result<Comparison, String> {
     let names = [(-2, "LOW"), (7, "HIGH"), (7, "TOP")];
     let name = |(number, name): (i64, &str)| Arc::new(Enumerator { number, name: name.into() });
     let names = names.into_iter().map(name).collect();
-    comparison.of(&Typed { source: (operand, form), of, names }).map_err(|why| why.to_string())
+    comparison
+        .of(&Typed { names, ..Typed::plain((operand, form), of) })
+        .map_err(|why| why.to_string())
 }
 
 #[test]
@@ -236,6 +238,8 @@ fn texts_with_a_length_are_not_compared() {
     let source = (Operand::ZERO, ValueForm::Counted(Operand::ZERO));
     let error = comparison.of(&Typed::plain(source, Type::Text)).expect_err("it has a length");
     assert!(error.to_string().ends_with("compare one of its members, or key:ptr"), "{error}");
+    let ended = Typed { is_ended: true, ..Typed::plain(source, Type::Text) };
+    assert_eq!(comparison.of(&ended).map(|it| it.kind), Ok(TEXT), "a 0 ends it as well");
 }
 
 /// Writes the alternatives that a condition has: names, relations and numbers.

@@ -3,6 +3,7 @@
 
 pub(crate) mod abi;
 pub(crate) mod asked;
+mod asked_parts;
 mod asked_place;
 pub(crate) mod condition;
 mod joined;

@@ -41,6 +41,8 @@ pub(crate) struct Typed {
     pub(crate) of: Type,
     /// The names of its numbers, ascending, if it is an enumeration.
     pub(crate) names: Names,
+    /// For a text: a 0 ends it, whether its length is known or not.
+    pub(crate) is_ended: bool,
 }
 
 pub(crate) type Names = Arc<[Arc<Enumerator>]>;
@@ -54,7 +56,8 @@ impl Typed {
 
     /// Makes one of a type whose numbers have no names.
     pub(crate) fn plain(source: (Operand, ValueForm), of: Type) -> Self {
-        Self { source, of, names: Names::default() }
+        let is_ended = source.1 == ValueForm::Text;
+        Self { source, of, names: Names::default(), is_ended }
     }
 }
 
@@ -66,6 +69,12 @@ pub(crate) enum NoValue {
          integer"
     )]
     NotDescribed,
+    #[error(
+        "debug information does not say what it returns; give the type of the result, such as \
+         'FUNCTION: i64'; there are {}",
+        Type::RESULTS
+    )]
+    ResultNotDescribed,
     #[error("the compiler has changed its parameters")]
     Changed,
     #[error(
@@ -96,6 +105,16 @@ pub(crate) enum NoValue {
     Elsewhere(String),
     #[error("`{0}` lies behind a third pointer, and only two are followed")]
     TooFar(String),
+    #[error(
+        "the type of `{0}` is only declared in the debug information; clang describes it with \
+         -fstandalone-debug"
+    )]
+    Declared(String),
+    #[error(
+        "the types of some parts of `{of}` are only declared in the debug information; clang describes them \
+         with -fstandalone-debug{}", or_members(.there)
+    )]
+    PartlyDeclared { of: String, there: Vec<String> },
     #[error("`{0}` is a bit field, which is not read")]
     BitField(String),
     #[error("`{0}` has a type that is not read")]
@@ -108,6 +127,13 @@ pub(crate) enum NoValue {
         Type::RESULTS
     )]
     ResultElsewhere,
+}
+
+fn or_members(there: &[String]) -> String {
+    match there {
+        [] => String::new(),
+        _ => format!("; or name a member; {}", known(there)),
+    }
 }
 
 fn members(there: &[String]) -> String {
@@ -181,7 +207,9 @@ impl Object {
                 let path = NamedPath { text: name.clone(), names: vec![name.clone()] };
                 match find(lines, &parameters, &path, None) {
                     Ok(typed) => format!("{name}: {}{}", typed.of, listed(&typed.names)),
-                    Err(NoValue::Structure { .. }) => format!("{name}: a structure"),
+                    Err(NoValue::Structure { .. } | NoValue::PartlyDeclared { .. }) => {
+                        format!("{name}: a structure")
+                    }
                     Err(_) => format!("{name} (not read)"),
                 }
             };
@@ -202,7 +230,7 @@ impl Object {
             };
             Some(result(DebugTypes(lines), of, place))
         });
-        found.unwrap_or(Err(NoValue::NotDescribed))
+        found.unwrap_or(Err(NoValue::ResultNotDescribed))
     }
 }
 
@@ -237,8 +265,8 @@ fn find(
     let parameter = parameters.iter().find(|it| it.name == *name);
     let parameter =
         parameter.ok_or_else(|| NoValue::NoParameter { name: name.clone(), there: there() })?;
-    let other_type = |so_far: &str| NoValue::OtherType(so_far.to_owned());
-    let shape = parameter.of.and_then(|of| types.shape(of)).ok_or_else(|| other_type(name))?;
+    let shape = parameter.of.and_then(|of| types.shape(of));
+    let shape = shape.ok_or_else(|| unshaped(types, parameter.of, name))?;
     let mut part = ValuePart::new(types, name, shape);
     match parameter.place {
         ParameterPlace::Pair(number) => {
@@ -269,9 +297,21 @@ fn find(
     part.read(of)
 }
 
+/// Returns why a value of this type, which has no shape, is not read.
+pub(super) fn unshaped(types: DebugTypes<'_>, of: Option<EntryAt>, name: &str) -> NoValue {
+    let name = name.to_owned();
+    match of.is_some_and(|of| types.is_declared(of)) {
+        true => NoValue::Declared(name),
+        false => NoValue::OtherType(name),
+    }
+}
+
 /// Finds a result of this type that a function leaves in this place.
 fn result(types: DebugTypes<'_>, of: EntryAt, place: ParameterPlace) -> Result<Typed, NoValue> {
-    let shape = types.shape(of).ok_or(NoValue::OtherResult)?;
+    let shape = types.shape(of).ok_or_else(|| match types.is_declared(of) {
+        true => NoValue::Declared(RESULT.to_owned()),
+        false => NoValue::OtherResult,
+    })?;
     let mut part = ValuePart::new(types, RESULT, shape);
     let [first, second] = results();
     match place {
@@ -291,6 +331,9 @@ fn result(types: DebugTypes<'_>, of: EntryAt, place: ParameterPlace) -> Result<T
         Err(_) if address.is_reference() => address.read(Some(Type::Pointer)),
         Err(NoValue::Elsewhere(_) | NoValue::Split(_)) => Err(NoValue::ResultElsewhere),
         // Nothing can name a member of it.
+        Err(NoValue::PartlyDeclared { of, .. }) => {
+            Err(NoValue::PartlyDeclared { of, there: Vec::new() })
+        }
         Err(_) => Err(NoValue::OtherResult),
         read => read,
     }

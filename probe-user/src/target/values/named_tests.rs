@@ -9,6 +9,8 @@ mod pointers;
 mod results;
 #[path = "named_rust_tests.rs"]
 mod rust;
+#[path = "named_text_tests.rs"]
+mod texts;
 
 const C: &str = r#"
     #include <stdint.h>

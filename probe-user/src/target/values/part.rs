@@ -2,7 +2,7 @@
 //! of it.
 
 use super::abi::Type;
-use super::named::{Names, NoValue, SHOWN, Typed, is_name, names};
+use super::named::{Names, NoValue, SHOWN, Typed, is_name, names, unshaped};
 use super::place::{Place, REGISTER};
 use crate::target::debug_info::texts::{TextAt, text_at};
 use crate::target::debug_info::types::{DEEPEST, DebugTypes, EntryAt, Shape};
@@ -28,10 +28,14 @@ impl<'a> ValuePart<'a> {
     /// Goes on to a member, over a pointer if there is one.
     pub(super) fn go_to(&mut self, member: &str) -> Result<(), NoValue> {
         let types = self.types;
-        if let Shape::Pointer { to, .. } = self.shape {
+        if let Shape::Pointer { to, is_reference } = self.shape {
+            let sign = if is_reference { "" } else { "*" };
             self.follow(|so_far| format!("{so_far}->{member}"))?;
-            let to = to.and_then(|to| types.shape(to));
-            self.shape = to.ok_or_else(|| NoValue::NoStructure(self.name.clone()))?;
+            let shape = to.and_then(|to| types.shape(to));
+            self.shape = shape.ok_or_else(|| match to.is_some_and(|to| types.is_declared(to)) {
+                true => NoValue::Declared(format!("{sign}{}", self.name)),
+                false => NoValue::NoStructure(self.name.clone()),
+            })?;
         }
         let Shape::Structure { at, .. } = self.shape else {
             return Err(NoValue::NoStructure(self.name.clone()));
@@ -44,7 +48,8 @@ impl<'a> ValuePart<'a> {
         if found.is_bit_field {
             return Err(NoValue::BitField(self.name.clone()));
         }
-        self.shape = types.shape(found.of).ok_or_else(|| self.other_type())?;
+        self.shape =
+            types.shape(found.of).ok_or_else(|| unshaped(types, Some(found.of), &self.name))?;
         let place = self.place.behind(found.offset);
         self.place = place.ok_or_else(|| NoValue::Split(self.name.clone()))?;
         Ok(())
@@ -58,7 +63,8 @@ impl<'a> ValuePart<'a> {
     pub(super) fn follow_reference(&mut self) -> Result<(), NoValue> {
         if let Shape::Pointer { to: Some(to), is_reference: true } = self.shape {
             self.follow(str::to_owned)?;
-            self.shape = self.types.shape(to).ok_or_else(|| self.other_type())?;
+            let types = self.types;
+            self.shape = types.shape(to).ok_or_else(|| unshaped(types, Some(to), &self.name))?;
         }
         Ok(())
     }
@@ -110,7 +116,8 @@ impl<'a> ValuePart<'a> {
             (None | Some(Type::Text), Some(text)) => {
                 let source = self.text_source(text);
                 let source = source.ok_or_else(|| self.not_in_one(types.bytes(shape)))?;
-                Ok(Typed::plain(source, Type::Text))
+                let is_ended = !matches!(text, TextAt::Counted { is_ended: false, .. });
+                Ok(Typed { is_ended, ..Typed::plain(source, Type::Text) })
             }
             // The address of the text.
             (
@@ -140,7 +147,11 @@ impl<'a> ValuePart<'a> {
             }
             (None, _) => match (shape, own_type(types, shape)) {
                 (Shape::Structure { at, .. }, _) => {
-                    Err(NoValue::Structure { of: self.name, there: members_of(types, at) })
+                    let (of, there) = (self.name, members_of(types, at));
+                    Err(match types.has_declared_part(at) {
+                        true => NoValue::PartlyDeclared { of, there },
+                        false => NoValue::Structure { of, there },
+                    })
                 }
                 (_, None) => Err(self.other_type()),
                 (_, Some(of)) if of.is_float() && !place.is_memory() => {
@@ -149,7 +160,8 @@ impl<'a> ValuePart<'a> {
                 (_, Some(of)) => {
                     let bytes = types.bytes(shape);
                     let source = place.source(0, bytes).ok_or_else(|| self.not_in_one(bytes))?;
-                    Ok(Typed { source: of.at(source), of, names: names_of(types, shape) })
+                    let names = names_of(types, shape);
+                    Ok(Typed { names, ..Typed::plain(of.at(source), of) })
                 }
             },
         }
@@ -158,7 +170,7 @@ impl<'a> ValuePart<'a> {
     fn text_source(&self, text: TextAt) -> Option<(Operand, ValueForm)> {
         Some(match text {
             TextAt::Ended(address) => Type::Text.at(self.place.source(address, REGISTER)?),
-            TextAt::Counted { address, length } => {
+            TextAt::Counted { address, length, .. } => {
                 let length = ValueForm::Counted(self.place.source(length, REGISTER)?);
                 (Type::Pointer.at(self.place.source(address, REGISTER)?).0, length)
             }

@@ -30,6 +30,22 @@ fn what_cannot_be_read_leaves_its_number_behind() {
 }
 
 #[test]
+fn arguments_beyond_the_twelfth_are_told() {
+    let constants = |n| (1..=n).map(|n| format!("-4@${n}")).collect::<Vec<_>>().join(" ");
+    let unread = |all: &[usize]| {
+        let texts: Vec<String> = all.iter().map(|&n| constants(n)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let found = values(&texts);
+        assert_eq!(found.infos.len(), 12);
+        found.unread
+    };
+    assert_eq!(unread(&[12]), None);
+    let why = "only the first 12 arguments of a probe are";
+    assert_eq!(unread(&[13]), Some(format!("arg12 is not read: {why}")));
+    assert_eq!(unread(&[12, 15]), Some(format!("arg12 to arg14 are not read: {why}")));
+}
+
+#[test]
 fn arguments_are_read_as_asked() {
     let sites = [site(0, "8@%rdi 4@%esi 8f@(%rbx)"), site(16, "8@8(%rbp) 2@%ax 8f@%rbx")];
     let read = |text: &str| {
