@@ -251,5 +251,9 @@ fn what_does_not_fit_is_told() {
     assert_eq!((finished.shell_code(), lines.as_str()), (0, ""), "{}", finished.stderr);
     let hint = "nothing that was traced has messages. A USDT probe has, if its text is read: --arg";
     assert!(finished.stderr.contains(hint), "{}", finished.stderr);
-    assert!(finished.stderr.contains("beside --arg or -u, choose these with -m '*'"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("beside --arg or -u, choose these with -m '*'"),
+        "{}",
+        finished.stderr
+    );
 }
