@@ -46,15 +46,12 @@ export class Rows {
     const shown = this.threads.filter((thread) => fits(thread) && !this.hidden.has(thread.id));
     const byId = new Map(shown.map((thread) => [thread.id, thread]));
     const pinned = [...this.pinned].flatMap((id) => byId.get(id) ?? []);
-    /** @type {Map<number, Thread[]>} */
-    const byProcess = new Map();
+    // Processes keep their order, whichever of their threads are shown.
+    const byProcess = new Map(this.threads.map(({ pid }) => [pid, /** @type {Thread[]} */ ([])]));
     for (const thread of shown) {
-      if (this.pinned.has(thread.id)) continue;
-      const others = byProcess.get(thread.pid);
-      if (others) others.push(thread);
-      else byProcess.set(thread.pid, [thread]);
+      if (!this.pinned.has(thread.id)) byProcess.get(thread.pid)?.push(thread);
     }
-    const hasSeveral = this.threads.some(({ pid }) => pid !== this.threads[0].pid);
+    const hasSeveral = byProcess.size > 1;
     let top = this.above;
     this.tracks = [];
     this.processes = [];
@@ -67,7 +64,7 @@ export class Rows {
     for (const thread of pinned) put(thread, true);
     const first = hasSeveral ? new Map(this.threads.map((thread) => [thread.tid, thread])) : new Map();
     for (const [pid, threads] of byProcess) {
-      if (hasSeveral) {
+      if (hasSeveral && threads.length) {
         // Its first thread has the id of the process.
         this.processes.push({ pid, name: first.get(pid)?.name ?? '', top });
         top += NAME;
