@@ -29,7 +29,12 @@ watch(async (seen) => {
   const hues = new Set(Array.from({ length: letters.length / 4 }, (_, n) => letters[4 * n]));
   // Letters are smooth: the ground, the box of a name and its letters have more than three shades.
   seen.png = { kind: blob.type, name, size: [image.width, image.height], row: row(context, byId('ruler').height + y), hasName: hues.size > 3 };
+  press('w');
+  await settled();
+  await until('the address is written', () => !location.hash.includes('from=0&'));
+  [seen.zoomed, seen.shown] = [commands(), shownBy(window).map((time) => `${time}ns`).join('..')];
   press('Escape');
+  press('0');
   await settled();
   const stage = byId('stage');
   mouse(stage, 'pointerdown', 300, RULER + 150, { shiftKey: true });

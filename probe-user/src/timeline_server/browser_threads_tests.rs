@@ -106,6 +106,9 @@ fn a_browser_keeps_a_picture_and_tells_the_commands_of_a_part() {
         ])
     };
     assert_eq!(seen["whole"], commands("0ns..10000ns"), "{seen:#}");
-    assert_eq!(seen["range"], commands(seen["part"].as_str().expect("a part")), "{seen:#}");
+    let part = |name: &str| commands(seen[name].as_str().expect("a part"));
+    assert_eq!(seen["zoomed"], part("shown"), "they follow the picture: {seen:#}");
+    assert_ne!(seen["zoomed"], seen["whole"], "{seen:#}");
+    assert_eq!(seen["range"], part("part"), "{seen:#}");
     assert_ne!(seen["part"], "0ns..10000ns", "{seen:#}");
 }

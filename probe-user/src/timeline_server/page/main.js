@@ -12,7 +12,7 @@ import { Keys } from './keys.js';
 import { FIRST, Live } from './live.js';
 import { Names } from './names.js';
 import { Pointer } from './pointer.js';
-import { showCall, showDurations, showHits, showKeep, showLit, showMessages, showRange, showText } from './panel.js';
+import { renewKeep, showCall, showDurations, showHits, showKeep, showLit, showMessages, showRange, showText } from './panel.js';
 import { Points } from './points.js';
 import { follow, isOld, told } from './reading.js';
 import { ROW, Rows } from './rows.js';
@@ -374,6 +374,7 @@ export class Page {
 
   /** Nothing has moved for a while. */
   rest() {
+    renewKeep(this.panel, this.around, this.view.part);
     this.search.refine(this.view).then((isNew) => isNew && this.change(), (error) => this.say(error));
   }
 

@@ -156,11 +156,22 @@ export function showRange(panel, around, range, report) {
  * @param {() => void} save saves the picture
  */
 export function showKeep(panel, around, part, save) {
-  begin(panel, around, `keep ${duration(part.to - part.from)}`);
+  begin(panel, around, 'keep what is shown');
   const button = element('button', 'save as PNG');
   button.title = 'The picture as it is, with the names of threads';
   button.addEventListener('click', save);
-  panel.append(button, ...commands(around.about, part));
+  panel.append(button, element('div', '', 'kept'));
+  renewKeep(panel, around, part);
+}
+
+/**
+ * Another part is on the screen now.
+ * @param {Element} panel
+ * @param {Around} around
+ * @param {{ from: number, to: number }} part
+ */
+export function renewKeep(panel, around, part) {
+  panel.querySelector('.kept')?.replaceChildren(...commands(around.about, part));
 }
 
 /** @param {import('./data.js').RangeReport} report */

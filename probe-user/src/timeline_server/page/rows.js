@@ -22,6 +22,8 @@ export class Rows {
     this.depth = null;
     /** The ids of threads that are not shown. @type {Set<number>} */
     this.hidden = new Set();
+    /** How many of the threads these are. */
+    this.hiddenCount = 0;
     /** The ids of those above all others, in this order. @type {Set<number>} */
     this.pinned = new Set();
     /** Where the names of processes are, if there are several. @type {Process[]} */
@@ -44,6 +46,7 @@ export class Rows {
   place() {
     const fits = matcher(this.pattern);
     const shown = this.threads.filter((thread) => fits(thread) && !this.hidden.has(thread.id));
+    this.hiddenCount = this.hidden.size && this.threads.filter(({ id }) => this.hidden.has(id)).length;
     const byId = new Map(shown.map((thread) => [thread.id, thread]));
     const pinned = [...this.pinned].flatMap((id) => byId.get(id) ?? []);
     // Processes keep their order, whichever of their threads are shown.

@@ -8,6 +8,8 @@ export class Threads {
   constructor(page) {
     this.page = page;
     this.button = byId('hidden');
+    /** How many hidden threads the button tells of. */
+    this.told = 0;
   }
 
   listen() {
@@ -59,10 +61,11 @@ export class Threads {
 
   /** Says how many are hidden. */
   tell() {
-    const { hidden, threads } = this.page.rows;
-    const known = hidden.size && threads.filter((thread) => hidden.has(thread.id)).length;
-    this.button.hidden = !known;
-    this.button.textContent = `show ${count(known)} hidden`;
+    const { hiddenCount: hidden } = this.page.rows;
+    if (hidden === this.told) return;
+    this.told = hidden;
+    this.button.hidden = !hidden;
+    this.button.textContent = `show ${count(hidden)} hidden`;
   }
 
   /** Adds to the state that is in the address. @param {Record<string, string>} state */
