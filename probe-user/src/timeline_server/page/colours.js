@@ -1,6 +1,6 @@
 // What the colours of calls stand for: functions, or the programs and libraries that contain them.
 
-import { byId, css, element } from './format.js';
+import { byId, count, css, element } from './format.js';
 
 const GREY = [128, 128, 128];
 /** Objects in the legend. */
@@ -58,6 +58,7 @@ export class Colours {
       line.append(swatch, ` ${name || 'unknown'}`);
       return line;
     }));
+    if (rows.length < objects.size && this.isByObject) byId('objects').append(element('div', `and ${count(objects.size - rows.length)} more`));
   }
 
   /** Adds to the state that is in the address. @param {Record<string, string>} state */
