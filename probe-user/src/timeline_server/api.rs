@@ -14,7 +14,10 @@ use crate::{
 use ctrace_core::{recording::replay::OwnThreads, stop::Stop, timeline::About};
 use hyper::StatusCode;
 use serde::Serialize;
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+};
 
 /// Answers requests for one recording.
 pub(super) struct Api {
@@ -31,6 +34,8 @@ struct AboutJson<'a> {
     about: About,
     /// The colours of the functions, red, green and blue.
     colours: Vec<[u8; 3]>,
+    /// The colours of the programs and libraries.
+    object_colours: BTreeMap<String, [u8; 3]>,
     /// Their names without parameters, for narrow calls.
     short: Vec<String>,
     /// The recording's files, as words of a shell.
@@ -115,6 +120,8 @@ impl Api {
         let own = |at: usize| recording.functions().get(at).and_then(|info| info.colour);
         let functions = about.functions.iter().enumerate();
         let colours = functions.map(|(at, function)| tone_of(&function.name, own(at))).collect();
+        let objects = about.functions.iter().map(|function| &function.object);
+        let object_colours = objects.map(|name| (name.clone(), tone_of(name, None))).collect();
         let short = about.functions.iter().map(|function| plain(&function.name)).collect();
         let live = self.shown.has_ended().map(|has_ended| {
             let (start, end) = recording.period();
@@ -126,7 +133,17 @@ impl Api {
         let frame_marks = functions.filter(|(_, info)| info.marks_frames());
         let frame_marks = frame_marks.map(|(id, _)| id).collect();
         let files = &self.files;
-        as_json(&AboutJson { about, colours, short, files, has_points, frame_marks, reading, live })
+        as_json(&AboutJson {
+            about,
+            colours,
+            object_colours,
+            short,
+            files,
+            has_points,
+            frame_marks,
+            reading,
+            live,
+        })
     }
 }
 

@@ -17,6 +17,8 @@ mod api;
 mod asked;
 #[cfg(test)]
 mod browser_tests;
+#[cfg(test)]
+mod browser_threads_tests;
 mod call;
 #[cfg(test)]
 mod compare_tests;

@@ -20,7 +20,7 @@ macro_rules! file {
 }
 
 /// All files; the first is the page itself.
-const FILES: [PageFile; 25] = [
+const FILES: [PageFile; 29] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("icon.svg", "image/svg+xml"),
@@ -31,9 +31,12 @@ const FILES: [PageFile; 25] = [
     file!("compare.html", "text/html; charset=utf-8"),
     file!("compare.js", SCRIPT),
     file!("address.js", SCRIPT),
+    file!("colours.js", SCRIPT),
+    file!("commands.js", SCRIPT),
     file!("format.js", SCRIPT),
     file!("frames.js", SCRIPT),
     file!("histogram.js", SCRIPT),
+    file!("image.js", SCRIPT),
     file!("keys.js", SCRIPT),
     file!("levels.js", SCRIPT),
     file!("lit.js", SCRIPT),
@@ -45,6 +48,7 @@ const FILES: [PageFile; 25] = [
     file!("reading.js", SCRIPT),
     file!("rows.js", SCRIPT),
     file!("search.js", SCRIPT),
+    file!("threads.js", SCRIPT),
     file!("view.js", SCRIPT),
 ];
 

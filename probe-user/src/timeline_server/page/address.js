@@ -31,6 +31,8 @@ export class Address {
       const { value } = /** @type {HTMLInputElement} */ (byId(id));
       if (value) state[id] = value;
     }
+    this.page.threads.write(state);
+    this.page.colours.write(state);
     if (range) state.range = `${range.from}..${range.to}`;
     history.replaceState(null, '', `#${new URLSearchParams(state)}`);
   }
@@ -43,7 +45,8 @@ export class Address {
     for (const id of FIELDS) {
       /** @type {HTMLInputElement} */ (byId(id)).value = state.get(id) ?? '';
     }
-    page.filter();
+    page.threads.read(state);
+    page.colours.read(state);
     if (number('to') > number('from')) page.view.show(number('from'), number('to'));
     page.view.scroll = number('y') || 0;
     const [from, to] = (state.get('range') ?? '').split('..').map(Number);

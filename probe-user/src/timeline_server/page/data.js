@@ -3,8 +3,8 @@
 /**
  * @typedef {{ name: string, object: string }} TracedFunction
  * @typedef {{ program: string, length_ns: number, calls: number, functions: TracedFunction[],
- *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][], short: string[],
- *   files: string, has_points: boolean, frame_marks: number[],
+ *   threads: import('./rows.js').Thread[], notes: string[], colours: number[][],
+ *   object_colours: Record<string, number[]>, short: string[], files: string, has_points: boolean, frame_marks: number[],
  *   reading?: { read: number, calls: number }, live?: { has_ended: boolean, kept_from_ns: number } }} About
  * @typedef {{ thread: number, depth: number, function: number, start_ns: number,
  *   duration_ns: number, ended: 'timed' | 'untimed' | 'open' }} Call

@@ -66,8 +66,9 @@ export class Painter {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {import('./data.js').About} about
+   * @param {number[][]} colours
    */
-  constructor(canvas, about) {
+  constructor(canvas, about, colours) {
     this.canvas = canvas;
     const context = canvas.getContext('2d', { alpha: false });
     if (!context) throw new Error('this browser cannot draw');
@@ -86,7 +87,7 @@ export class Painter {
     this.shades = [];
     /** @type {Theme | null} */
     this.shadesOf = null;
-    this.know(about);
+    this.know(about, colours);
     this.lines = document.createElement('canvas');
     /** Functions that are not dimmed; null if none is. @type {Set<number> | null} */
     this.chosen = null;
@@ -95,9 +96,13 @@ export class Painter {
     this.theme = theme();
   }
 
-  /** Learns the functions. @param {import('./data.js').About} about */
-  know({ colours, functions, short }) {
-    if (colours.length === this.colours.length) return;
+  /**
+   * Learns the functions, and their colours: an array of others if there are more, or other colours.
+   * @param {import('./data.js').About} about
+   * @param {number[][]} colours
+   */
+  know({ functions, short }, colours) {
+    if (colours === this.colours) return;
     this.colours = colours;
     this.shades = [];
     this.names = functions.map(({ name }, id) => forms(name, short[id] ?? name));

@@ -16,7 +16,7 @@ export class Keys {
   /** @param {KeyboardEvent} event */
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const isTyping = event.target instanceof HTMLInputElement;
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
     if (event.key === 'Escape') {
       if (isTyping) /** @type {HTMLElement} */ (event.target).blur();
       else this.page.close();
@@ -31,6 +31,12 @@ export class Keys {
     event.preventDefault();
     action();
     this.page.change();
+  }
+
+  /** Does something with the thread at the mouse. @param {(thread: number) => void} action */
+  ofThread(action) {
+    const thread = this.page.threads.atMouse();
+    if (thread !== undefined) action(thread);
   }
 
   /** @type {Record<string, () => void>} */
@@ -57,6 +63,10 @@ export class Keys {
     m: () => {
       if (this.page.call) this.page.chooseRange(this.page.call.start_ns, this.page.call.start_ns + this.page.call.duration_ns);
     },
+    h: () => this.ofThread((thread) => this.page.threads.hide(thread)),
+    t: () => this.ofThread((thread) => this.page.threads.pin(thread)),
+    u: () => this.page.threads.showAll(),
+    k: () => this.page.keep(),
     n: () => this.page.step(1),
     p: () => this.page.step(-1),
   };

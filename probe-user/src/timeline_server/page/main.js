@@ -1,20 +1,23 @@
 // The page: what is on the screen, what the mouse and the keys do, and when to ask and to draw.
 
 import { Address } from './address.js';
+import { Colours } from './colours.js';
 import * as data from './data.js';
 import { Painter, ruler, theme } from './draw.js';
 import { byId, calls, count, duration, element } from './format.js';
 import { Frames } from './frames.js';
+import { save } from './image.js';
 import { Lit } from './lit.js';
 import { Keys } from './keys.js';
 import { FIRST, Live } from './live.js';
 import { Names } from './names.js';
 import { Pointer } from './pointer.js';
-import { showCall, showDurations, showHits, showLit, showMessages, showRange, showText } from './panel.js';
+import { renewKeep, showCall, showDurations, showHits, showKeep, showLit, showMessages, showRange, showText } from './panel.js';
 import { Points } from './points.js';
 import { follow, isOld, told } from './reading.js';
 import { ROW, Rows } from './rows.js';
 import { Search } from './search.js';
+import { Threads } from './threads.js';
 import { RULER, View } from './view.js';
 
 /** How long a picture of another place may take, in milliseconds, before it is not waited for. */
@@ -36,12 +39,15 @@ export class Page {
     this.pointer = new Pointer(this);
     this.stage = byId('stage');
     this.panel = byId('panel');
-    this.names = new Names(byId('names'));
+    this.threads = new Threads(this);
+    this.colours = new Colours(this);
+    this.names = new Names(byId('names'), this.threads);
     this.ruler = /** @type {HTMLCanvasElement} */ (byId('ruler'));
     this.canvas = /** @type {HTMLCanvasElement} */ (byId('picture'));
-    this.painter = new Painter(this.canvas, about);
+    this.painter = new Painter(this.canvas, about, this.colours.all);
     this.around = {
       about,
+      colour: (/** @type {number} */ id) => this.colours.of(id),
       goTo: (/** @type {data.Call} */ call) => this.goTo(call),
       close: () => this.close(),
       histogram: (/** @type {number[]} */ functions) => this.histogram(functions),
@@ -85,7 +91,7 @@ export class Page {
     this.view.length = Math.max(about.length_ns, 1);
     this.rows.threads = about.threads;
     this.rows.place();
-    this.painter.know(about);
+    this.colours.know();
     this.frames.know();
     if (about.has_points) this.points ??= new Points(this);
     showNotes(about.notes.map((note) => element('p', note)));
@@ -151,26 +157,17 @@ export class Page {
 
   draw() {
     const rows = this.rows.visible(this.view.scroll, this.height);
+    this.painter.know(this.about, this.colours.all);
     this.painter.chosen = this.lit ? new Set() : this.search.functions;
     this.painter.lit = this.lit?.picture ?? null;
     this.painter.draw(this.view, rows, this.picture, this.keptFrom());
     this.points?.draw(this.painter.context, this.painter.theme);
     ruler(this.ruler, this.view, this.lit ? this.lit.strip : this.search.found, this.painter.theme);
     this.frames.draw(this.painter.theme);
-    this.names.draw(this.rows.visibleTracks(this.view.scroll, this.height), this.view.scroll, Boolean(this.about.reading));
-    this.drawRange();
+    this.names.draw(this.rows, this.view.scroll, this.height, Boolean(this.about.reading));
+    this.threads.tell();
+    this.pointer.draw();
     document.documentElement.dataset.ready = String(!this.asking && !this.points?.isAsking && !this.lit?.asking && !this.about.reading);
-  }
-
-  drawRange() {
-    const shown = this.pointer.drag?.range ?? this.range;
-    const box = byId('range');
-    box.hidden = !shown;
-    if (shown) {
-      const left = this.view.xAt(shown.from);
-      box.style.left = `${left}px`;
-      box.style.width = `${Math.max(1, this.view.xAt(shown.to) - left)}px`;
-    }
   }
 
   // Asking.
@@ -377,13 +374,15 @@ export class Page {
 
   /** Nothing has moved for a while. */
   rest() {
+    renewKeep(this.panel, this.around, this.view.part);
     this.search.refine(this.view).then((isNew) => isNew && this.change(), (error) => this.say(error));
   }
 
-  filter() {
-    this.rows.pattern = /** @type {HTMLInputElement} */ (byId('threads')).value;
-    this.rows.depth = Math.max(1, Number.parseInt(/** @type {HTMLInputElement} */ (byId('depth')).value, 10)) || null;
-    this.rows.place();
+  /** Shows how to keep what is on the screen. */
+  keep() {
+    this.nextChoice();
+    showKeep(this.panel, this.around, this.view.part, () => save(this).catch((error) => this.say(error)));
+    this.resized();
   }
 
   // The mouse and the keys.
@@ -399,12 +398,9 @@ export class Page {
     byId('all').addEventListener('click', () => this.all());
     byId('keys').addEventListener('click', () => this.help());
     byId('find').addEventListener('change', () => this.find());
-    for (const id of ['threads', 'depth']) {
-      byId(id).addEventListener('input', () => {
-        this.filter();
-        this.change();
-      });
-    }
+    byId('keep').addEventListener('click', () => this.keep());
+    this.threads.listen();
+    this.colours.listen();
   }
 
   help() {

@@ -1,13 +1,14 @@
 // The panel at the right: a call, the report of a range, or the calls that were found.
 
+import { commands } from './commands.js';
 import { calls as callsText, count, css, duration, element, exact, idBesideName, time } from './format.js';
 import { Histogram } from './histogram.js';
 import { losses } from './lost.js';
 import { said } from './levels.js';
 
 /**
- * @typedef {{ about: import('./data.js').About, goTo: (call: import('./data.js').Call) => void,
- *   close: () => void, histogram: (functions: number[]) => void, frames: (id: number) => void }} Around
+ * @typedef {{ about: import('./data.js').About, colour: (id: number) => number[],
+ *   goTo: (call: import('./data.js').Call) => void, close: () => void, histogram: (functions: number[]) => void, frames: (id: number) => void }} Around
  */
 
 /**
@@ -30,7 +31,7 @@ function functionName(around, id) {
 function named(around, id) {
   const cell = element('td');
   const swatch = element('span', '', 'swatch');
-  swatch.style.background = css(around.about.colours[id] ?? [128, 128, 128]);
+  swatch.style.background = css(around.colour(id));
   cell.append(swatch, functionName(around, id));
   return cell;
 }
@@ -144,10 +145,33 @@ export function showRange(panel, around, range, report) {
   if (report.left_out) panel.append(element('p', `${count(report.left_out)} more functions are not shown`, 'dim'));
   panel.append(...paragraphs([...report.remarks, ...report.notes], 'dim'),
     element('p', report.loss, report.is_damaged ? 'warning' : 'dim'));
-  // A live page has no file.
-  if (around.about.live) return;
-  panel.append(element('h3', 'the same on the command line'),
-    element('code', `ctrace report ${around.about.files} --time ${exact(range.from)}..${exact(range.to)}`));
+  panel.append(...commands(around.about, range));
+}
+
+/**
+ * Shows how to keep what is on the screen.
+ * @param {Element} panel
+ * @param {Around} around
+ * @param {{ from: number, to: number }} part
+ * @param {() => void} save saves the picture
+ */
+export function showKeep(panel, around, part, save) {
+  begin(panel, around, 'keep what is shown');
+  const button = element('button', 'save as PNG');
+  button.title = 'The picture as it is, with the names of threads';
+  button.addEventListener('click', save);
+  panel.append(button, element('div', '', 'kept'));
+  renewKeep(panel, around, part);
+}
+
+/**
+ * Another part is on the screen now.
+ * @param {Element} panel
+ * @param {Around} around
+ * @param {{ from: number, to: number }} part
+ */
+export function renewKeep(panel, around, part) {
+  panel.querySelector('.kept')?.replaceChildren(...commands(around.about, part));
 }
 
 /** @param {import('./data.js').RangeReport} report */
@@ -247,7 +271,7 @@ export function showDurations(panel, around, functions, durations, light) {
   panel.append(pairs([['calls', count(durations.count)]]));
   if (durations.untimed) panel.append(element('p', `${callsText(durations.untimed)} more, whose ends were not seen, are in no bar`, 'warning'));
   if (!bars.length) return;
-  const histogram = new Histogram(durations, around.about.colours[functions[0]] ?? [128, 128, 128], light);
+  const histogram = new Histogram(durations, around.colour(functions[0]), light);
   const scale = element('p', `${duration(bars[0].from_ns)} to ${duration(bars[bars.length - 1].to_ns)}; heights are logarithmic. Drag over bars to light their calls.`, 'dim');
   panel.append(histogram.canvas, scale, element('div', '', 'lit'));
   histogram.draw();

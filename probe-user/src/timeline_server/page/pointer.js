@@ -74,6 +74,23 @@ export class Pointer {
     return around.filter(({ left, right }) => left <= this.x && this.x <= right).slice(0, 1).map(({ what }) => what);
   }
 
+  /** The range that is chosen, or being chosen. */
+  get shown() {
+    return this.drag?.range ?? this.page.range;
+  }
+
+  /** Draws that range. */
+  draw() {
+    const { shown } = this;
+    const box = byId('range');
+    box.hidden = !shown;
+    if (!shown) return;
+    const { view } = this.page;
+    const left = view.xAt(shown.from);
+    box.style.left = `${left}px`;
+    box.style.width = `${Math.max(1, view.xAt(shown.to) - left)}px`;
+  }
+
   hover() {
     const tip = byId('tip');
     const point = this.drag ? null : this.page.points?.tip(this.x, this.y - RULER);
@@ -98,7 +115,8 @@ export class Pointer {
       const { start, duration: length, function: id, ended } = found.span;
       const open = this.page.picture?.isDraft ? ' or longer: its end was not read yet' : ' so far: still running';
       const end = ['', ' or longer: ended unseen', open][ended];
-      return `${name(id)}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
+      const object = this.page.colours.isByObject ? ` of ${this.page.about.functions[id]?.object || 'unknown'}` : '';
+      return `${name(id)}${object}\n${duration(length)}${end}\nat ${time(start, this.page.view.pixel)}`;
     }
     const { function: id, count: begun, share } = found.cell;
     const about = this.page.picture?.isDraft ? 'about ' : '';

@@ -1,4 +1,5 @@
-// Where each row is: threads one below the other, each with a line for its name and a row a depth.
+// Where each row is: threads one below the other, each with a line for its name and a row a depth. Pinned threads are
+// first, then those of each process.
 
 export const ROW = 18;
 export const NAME = 18;
@@ -7,7 +8,8 @@ const GAP = 6;
 /**
  * @typedef {{ id: number, pid: number, tid: number, name: string, depths: number, calls: number,
  *   first_ns: number, last_ns: number }} Thread
- * @typedef {{ thread: Thread, top: number, rows: number, bottom: number }} Track
+ * @typedef {{ thread: Thread, top: number, rows: number, bottom: number, isPinned: boolean }} Track
+ * @typedef {{ pid: number, name: string, top: number }} Process
  * @typedef {{ thread: number, depth: number, y: number }} Row
  */
 
@@ -18,6 +20,14 @@ export class Rows {
     this.pattern = '';
     /** @type {number | null} */
     this.depth = null;
+    /** The ids of threads that are not shown. @type {Set<number>} */
+    this.hidden = new Set();
+    /** How many of the threads these are. */
+    this.hiddenCount = 0;
+    /** The ids of those above all others, in this order. @type {Set<number>} */
+    this.pinned = new Set();
+    /** Where the names of processes are, if there are several. @type {Process[]} */
+    this.processes = [];
     /** @type {Track[]} */
     this.tracks = [];
     this.height = 0;
@@ -32,17 +42,38 @@ export class Rows {
     this.place();
   }
 
-  /** Puts the threads that the pattern chooses below each other. */
+  /** Puts the threads that are chosen below each other. */
   place() {
     const fits = matcher(this.pattern);
+    const shown = this.threads.filter((thread) => fits(thread) && !this.hidden.has(thread.id));
+    this.hiddenCount = this.hidden.size && this.threads.filter(({ id }) => this.hidden.has(id)).length;
+    const byId = new Map(shown.map((thread) => [thread.id, thread]));
+    const pinned = [...this.pinned].flatMap((id) => byId.get(id) ?? []);
+    // Processes keep their order, whichever of their threads are shown.
+    const byProcess = new Map(this.threads.map(({ pid }) => [pid, /** @type {Thread[]} */ ([])]));
+    for (const thread of shown) {
+      if (!this.pinned.has(thread.id)) byProcess.get(thread.pid)?.push(thread);
+    }
+    const hasSeveral = byProcess.size > 1;
     let top = this.above;
-    this.tracks = this.threads.filter((thread) => fits(thread)).map((thread) => {
+    this.tracks = [];
+    this.processes = [];
+    const put = (/** @type {Thread} */ thread, /** @type {boolean} */ isPinned) => {
       const rows = Math.min(thread.depths, this.depth ?? thread.depths);
       const bottom = top + NAME + rows * ROW;
-      const track = { thread, top, rows, bottom };
+      this.tracks.push({ thread, top, rows, bottom, isPinned });
       top = bottom + GAP;
-      return track;
-    });
+    };
+    for (const thread of pinned) put(thread, true);
+    const first = hasSeveral ? new Map(this.threads.map((thread) => [thread.tid, thread])) : new Map();
+    for (const [pid, threads] of byProcess) {
+      if (hasSeveral && threads.length) {
+        // Its first thread has the id of the process.
+        this.processes.push({ pid, name: first.get(pid)?.name ?? '', top });
+        top += NAME;
+      }
+      for (const thread of threads) put(thread, false);
+    }
     this.height = top;
   }
 
@@ -71,6 +102,11 @@ export class Rows {
         y: track.top + NAME + (first + n) * ROW - scroll,
       }));
     });
+  }
+
+  /** The track at a height, without scrolling. @param {number} y */
+  at(y) {
+    return this.tracks.find((track) => y >= track.top && y < track.bottom);
   }
 
   /**

@@ -29,6 +29,12 @@ export class View {
     return (time - this.from) / (this.to - this.from) * this.width;
   }
 
+  /** The part of the recording that is on the screen. */
+  get part() {
+    const from = Math.min(Math.max(0, Math.floor(this.from)), this.length - 1);
+    return { from, to: Math.max(from + 1, Math.min(Math.ceil(this.to), this.length)) };
+  }
+
   /** Nanoseconds of a pixel. */
   get pixel() {
     return (this.to - this.from) / this.width;
