@@ -28,6 +28,7 @@ mod row;
 mod slow;
 mod split;
 mod stretches;
+mod target;
 mod timeline;
 mod totals;
 pub(crate) mod trend;
@@ -49,6 +50,7 @@ pub use plots::PlotReport;
 pub use probes::{ProbeTimes, ProcessorTimes};
 pub use slow::{Callee, SlowAsked, SlowCall};
 pub use split::SplitReport;
+pub use target::{RunningBefore, TargetExit, TargetReport};
 pub use timeline::{LaneReport, TimelineCell, TimelineReport};
 pub use totals::ReportTotals;
 pub use trend::{FunctionTrend, TrendAsked, TrendInterval, TrendReport};
@@ -155,40 +157,6 @@ fn schema() -> &'static str {
     SCHEMA
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TargetReport {
-    pub pid: Option<Pid>,
-    /// The path of the program's file, without links.
-    pub exe: Option<String>,
-    /// The name of the program in reports: that of the link that started it, if one leads to `exe`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<String>,
-    pub command: Vec<String>,
-    pub exit: Option<TargetExit>,
-    /// The number of child processes that were not traced.
-    pub untraced_children: u64,
-    /// How long threads had a processor while traced, and how long they waited for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processor: Option<ProcessorTimes>,
-    /// Functions that a thread was in, as it seems, when tracing began.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub already_running: Vec<RunningBefore>,
-}
-
-impl TargetReport {
-    /// Returns the name of the program, or the path of its file where that is all that is known.
-    pub fn name(&self) -> Option<&str> {
-        self.program.as_deref().or(self.exe.as_deref())
-    }
-}
-
-/// A function that seems to have been running when tracing began: that call was not seen to begin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunningBefore {
-    pub name: Arc<str>,
-    pub object: Arc<str>,
-}
-
 /// The rule by which a report is divided into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
@@ -239,16 +207,6 @@ pub struct PartCalls {
     pub value: Option<Value>,
     /// True if it could not be read.
     pub is_unreadable: bool,
-}
-
-/// The way in which the target ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TargetExit {
-    Code(i32),
-    Signal(i32),
-    /// It ended, but its parent took the status.
-    Unknown,
 }
 
 /// Statistics of one function, with the terms of docs/statistics.md. [`numbers`] names each of
