@@ -187,6 +187,7 @@ fn of_recording(
     files: &[String],
     cache: Option<&Path>,
 ) -> anyhow::Result<(Arc<Source>, Arc<Api>)> {
+    let cache = cache.filter(|_| shown::is_large(&recording));
     let source = Source::new(recording, cache.and_then(|folder| Saved::find(folder, files)));
     let api = api(Arc::new(Shown::recording(Arc::clone(&source))), files)?;
     Ok((source, api))

@@ -32,11 +32,13 @@ pub(super) struct Saved {
 /// Returns the folder for a user with this home; `None`: the one that the environment tells.
 pub(crate) fn folder(home: Option<&Path>) -> Option<PathBuf> {
     let told = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    // No home is made.
+    let of_home = |home: PathBuf| home.is_dir().then(|| home.join(".cache"));
     let caches = match home {
-        Some(home) => home.join(".cache"),
-        None => told("XDG_CACHE_HOME").or_else(|| Some(told("HOME")?.join(".cache")))?,
+        Some(home) => of_home(home.to_owned()),
+        None => told("XDG_CACHE_HOME").or_else(|| of_home(told("HOME")?)),
     };
-    Some(caches.join("ctrace/timelines"))
+    Some(caches?.join("ctrace/timelines"))
 }
 
 impl Saved {

@@ -36,7 +36,6 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(recording: Recording, saved: Option<Saved>) -> Arc<Self> {
-        let saved = saved.filter(|_| calls_of(&recording) >= LEAST_OF_DRAFT);
         let (timeline, draft, read) = (OnceLock::new(), Mutex::default(), AtomicU64::new(0));
         Arc::new(Self { recording, timeline, draft, read, saved })
     }
@@ -51,7 +50,7 @@ impl Source {
             let _ = self.timeline.set(Ok(timeline));
             return;
         }
-        if self.calls() < LEAST_OF_DRAFT {
+        if !is_large(&self.recording) {
             return;
         }
         let begin = Instant::now();
@@ -92,7 +91,9 @@ impl Source {
 
     /// Keeps the timeline for the next page.
     fn keep(&self) {
+        // What could not be read now may be readable the next time.
         if let (Some(saved), Some(Ok(timeline))) = (&self.saved, self.timeline.get())
+            && timeline.unreadable_calls() == 0
             && let Err(error) = saved.write(timeline, &self.recording)
         {
             tracing::warn!("the timeline is not kept for the next time: {error}");
@@ -112,6 +113,11 @@ impl Source {
     pub(super) fn calls(&self) -> u64 {
         calls_of(&self.recording)
     }
+}
+
+/// True if reading all calls takes long enough to be noticed.
+pub(super) fn is_large(recording: &Recording) -> bool {
+    calls_of(recording) >= LEAST_OF_DRAFT
 }
 
 fn calls_of(recording: &Recording) -> u64 {

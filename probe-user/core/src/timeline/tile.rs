@@ -133,16 +133,21 @@ impl Tile {
     /// True if all of it can be read, and it names only paths and functions that there are.
     pub(super) fn is_sound(&self, paths: usize, functions: usize) -> bool {
         let top = self.levels.checked_sub(1).and_then(|more| self.level.checked_add(more));
-        top.is_some_and(|top| top < u64::BITS)
-            && self.rows.is_sorted_by(|one, next| one.0 < next.0)
-            && self
-                .rows
-                .iter()
-                .all(|(_, at)| self.is_row_sound(*at as usize, paths, functions).unwrap_or(false))
+        if top.is_none_or(|top| top >= u64::BITS)
+            || !self.rows.is_sorted_by(|one, next| one.0 < next.0)
+        {
+            return false;
+        }
+        // No byte is read for two rows.
+        let row = |before: usize, at: u32| {
+            let at = Some(at as usize).filter(|at| *at >= before)?;
+            self.end_of_sound_row(at, paths, functions)
+        };
+        self.rows.iter().try_fold(0, |before, (_, at)| row(before, *at)).is_some()
     }
 
-    /// `None` if there are too few bytes.
-    fn is_row_sound(&self, at: usize, paths: usize, functions: usize) -> Option<bool> {
+    /// Returns where a row ends. `None` if it is not sound.
+    fn end_of_sound_row(&self, at: usize, paths: usize, functions: usize) -> Option<usize> {
         let mut bytes = self.bytes().get(at..)?;
         let (mut cells, mut spans) = (Vec::new(), Vec::new());
         for _ in (0..self.levels).step_by(2) {
@@ -154,16 +159,12 @@ impl Tile {
         let is_function = |number| number < functions as u64;
         let is_path = |number| number != u64::from(ROOT) && number < paths as u64;
         for length in cells {
-            if !is_level_sound::<5>(&mut bytes, length, is_function)? {
-                return Some(false);
-            }
+            pass_level::<5>(&mut bytes, length, is_function)?;
         }
         for length in spans {
-            if !is_level_sound::<3>(&mut bytes, length, is_path)? {
-                return Some(false);
-            }
+            pass_level::<3>(&mut bytes, length, is_path)?;
         }
-        Some(true)
+        Some(self.bytes().len() - bytes.len())
     }
 
     /// Shows the cells and then the calls of a row at a level, which is at least the tile's own.
@@ -206,13 +207,13 @@ impl Tile {
     }
 }
 
-/// Passes over a level's cells or calls, of `N` numbers each. True if they end where they should, and what each
-/// names in its last number is known. `None` if there are too few bytes.
-fn is_level_sound<const N: usize>(
+/// Passes over a level's cells or calls, of `N` numbers each. `None` if they do not end where they should, or if one
+/// names something unknown in its last number.
+fn pass_level<const N: usize>(
     bytes: &mut &[u8],
     length: usize,
     is_known: impl Fn(u64) -> bool,
-) -> Option<bool> {
+) -> Option<()> {
     let mut level = bytes.get(..length.checked_add(numbers::AFTER)?)?;
     *bytes = &bytes[length..];
     let mut is_sound = true;
@@ -220,7 +221,7 @@ fn is_level_sound<const N: usize>(
         let numbers = numbers::take::<N>(&mut level)?;
         is_sound &= is_known(numbers[N - 1] >> 3);
     }
-    Some(is_sound && level.len() == numbers::AFTER)
+    (is_sound && level.len() == numbers::AFTER).then_some(())
 }
 
 /// Returns the lengths of a level's cells and calls.

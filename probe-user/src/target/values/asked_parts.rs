@@ -29,6 +29,6 @@ pub(super) fn lacks_comma(piece: &str) -> bool {
     words.windows(2).enumerate().any(|(place, pair)| {
         let is_behind_colon = place > 0 && words[place - 1].ends_with(':');
         let of = pair[0].rsplit_once(':').map(|(_, of)| of).or(is_behind_colon.then_some(pair[0]));
-        of.is_some_and(|of| of.parse::<Type>().is_ok()) && !pair[1].starts_with(':')
+        of.is_some_and(|of| of.parse::<Type>().is_ok()) && !pair[1].starts_with([':', '='])
     })
 }

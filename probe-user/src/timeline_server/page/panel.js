@@ -158,7 +158,7 @@ export function showRange(panel, around, range, report) {
 export function showKeep(panel, around, part, save) {
   begin(panel, around, 'keep what is shown');
   const button = element('button', 'save as PNG');
-  button.title = 'The picture as it is, with the names of threads';
+  button.title = 'The calls as they are, with the names of threads';
   button.addEventListener('click', save);
   panel.append(button, element('div', '', 'kept'));
   renewKeep(panel, around, part);

@@ -96,11 +96,14 @@ impl<'a> Source<'a> {
                 return None;
             }
         }
-        for _ in 0..self.length(usize::MAX)? {
+        let most_lost = self.recording.chunks().len() + self.recording.missing().len();
+        for _ in 0..self.length(most_lost)? {
             facts.lost.push((self.number()?, self.number()?));
         }
         facts.unreadable_calls = self.number()?;
-        facts.lost.is_sorted().then_some(facts)
+        let is_sound = facts.lost.iter().all(|(from, to)| from <= to)
+            && facts.lost.is_sorted_by(|one, next| one.1 < next.0);
+        is_sound.then_some(facts)
     }
 
     fn node(&mut self, layer: u32) -> Option<Node> {
