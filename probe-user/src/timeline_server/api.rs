@@ -156,7 +156,7 @@ struct Reading {
 
 impl Reading {
     fn of(source: &Source) -> Self {
-        Self { read: source.read.load(Ordering::Relaxed), calls: source.calls() }
+        Self { read: source.read.load(Ordering::Relaxed), calls: source.recording.ended_calls() }
     }
 }
 

@@ -45,7 +45,7 @@ impl Source {
     pub(super) fn sketch(&self) {
         let kept = self.saved.as_ref().and_then(|saved| saved.read(&self.recording));
         if let Some(timeline) = kept {
-            self.read.store(self.calls(), Ordering::Relaxed);
+            self.read.store(self.recording.ended_calls(), Ordering::Relaxed);
             // Only one thread sets it.
             let _ = self.timeline.set(Ok(timeline));
             return;
@@ -108,20 +108,11 @@ impl Source {
     fn drafted(&self) -> MutexGuard<'_, Option<Arc<Draft>>> {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Returns the number of all calls that have ended.
-    pub(super) fn calls(&self) -> u64 {
-        calls_of(&self.recording)
-    }
 }
 
 /// True if reading all calls takes long enough to be noticed.
 pub(super) fn is_large(recording: &Recording) -> bool {
-    calls_of(recording) >= LEAST_OF_DRAFT
-}
-
-fn calls_of(recording: &Recording) -> u64 {
-    recording.chunks().iter().map(|chunk| chunk.calls).sum()
+    recording.ended_calls() >= LEAST_OF_DRAFT
 }
 
 /// The source of the answers. That of a live page is replaced whenever there are new calls.

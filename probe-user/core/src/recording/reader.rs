@@ -282,6 +282,11 @@ impl Recording {
         &self.chunks
     }
 
+    /// Returns the number of all calls that have ended, as the index tells it.
+    pub fn ended_calls(&self) -> u64 {
+        self.chunks.iter().map(|entry| entry.calls).sum()
+    }
+
     /// Reads a chunk's calls.
     pub fn chunk(&self, entry: &ChunkEntry) -> Result<Chunk, RecordError> {
         let header = self.header(entry.offset, BlockKind::Calls, entry.end)?;

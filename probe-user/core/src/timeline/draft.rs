@@ -109,7 +109,7 @@ impl Draft {
     /// Describes the recording, with the threads that were seen so far. The numbers of their calls are estimated.
     pub fn about(&self, recording: &Recording) -> About {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let calls: u64 = recording.chunks().iter().map(|entry| entry.calls).sum();
+        let calls = recording.ended_calls();
         let scale = calls as f64 / kept.calls.max(1) as f64;
         let mut threads = kept.threads.clone();
         drop(kept);

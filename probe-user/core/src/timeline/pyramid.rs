@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
         progress: &'a AtomicU64,
         scale: f64,
     ) -> Self {
-        let calls: u64 = recording.chunks().iter().map(|entry| entry.calls).sum();
+        let calls = recording.ended_calls();
         let fits = MOST_BYTES / (calls.max(1) as f64 * OF_ALL);
         let scale = scale * fits.min(1.0);
         let (mut layers, mut nodes) = (0, recording.chunks().len());

@@ -39,9 +39,8 @@ impl Timeline {
 
 /// Returns what tells a recording from others, with the numbers that a wrong one would not have.
 fn header(recording: &Recording, known_by: &[u8]) -> Vec<u8> {
-    let (chunks, (start, end)) = (recording.chunks(), recording.period());
-    let calls: u64 = chunks.iter().map(|entry| entry.calls).sum();
-    let sizes = [chunks.len(), recording.nodes().len(), recording.functions().len()];
+    let (calls, (start, end)) = (recording.ended_calls(), recording.period());
+    let sizes = [recording.chunks().len(), recording.nodes().len(), recording.functions().len()];
     let numbers = sizes.map(|size| size as u64).into_iter().chain([calls, start.0, end.0]);
     let numbers = numbers.flat_map(u64::to_le_bytes);
     known_by.iter().copied().chain(numbers).collect()

@@ -37,8 +37,7 @@ pub(super) fn pyramid(recording: &Recording, header: &[u8], bytes: Vec<u8>) -> O
     }
     let rest = MARK.len()..MARK.len() + inside.len();
     let depths = recording.nodes().iter().map(|node| node.depth).max().unwrap_or(0);
-    let of_chunks: u64 = recording.chunks().iter().map(|entry| entry.calls).sum();
-    let calls = of_chunks.saturating_add(MOST_CROSSING as u64);
+    let calls = recording.ended_calls().saturating_add(MOST_CROSSING as u64);
     let mut source =
         Source { recording, depths, calls, all: &Arc::new(bytes), rest, kept: 0, nodes: 0 };
     let length = source.length(header.len())?;
